@@ -1,0 +1,3 @@
+module tare
+
+go 1.26

@@ -1,0 +1,73 @@
+package plan
+
+import "time"
+
+// Spec is what a user asks for. Its YAML keys are the names users write; flags set the same fields.
+type Spec struct {
+	Target   Target   `yaml:"target"`
+	Load     Load     `yaml:"load"`
+	Workload Workload `yaml:"workload"`
+	Client   Client   `yaml:"client"`
+	Out      string   `yaml:"out"` // run directory; empty for a new one named by time under ./runs
+}
+
+// Target says which server and how to speak to it.
+type Target struct {
+	URL             string            `yaml:"url"` // base (http://host:port[/prefix]) or full path
+	Model           string            `yaml:"model"`
+	Endpoint        string            `yaml:"endpoint"` // chat or completions
+	Stream          bool              `yaml:"stream"`
+	ContinuousUsage bool              `yaml:"continuous_usage"` // ask for token counts in every event (vLLM)
+	Headers         map[string]string `yaml:"headers"`          // extra request headers
+	APIKeyEnv       string            `yaml:"api_key_env"`      // environment variable that holds the bearer token
+	Timeout         time.Duration     `yaml:"timeout"`          // whole request, from its first write
+	ConnectTimeout  time.Duration     `yaml:"connect_timeout"`
+	IdleTimeout     time.Duration     `yaml:"idle_timeout"` // idle connections are closed after this, before the server does
+	Insecure        bool              `yaml:"insecure"`     // skip certificate checks
+	CAFile          string            `yaml:"ca_file"`
+}
+
+// Load says when requests are sent.
+type Load struct {
+	Seed        uint64        `yaml:"seed"`
+	Arrival     string        `yaml:"arrival"`    // constant, poisson or gamma
+	Burstiness  float64       `yaml:"burstiness"` // gamma shape, 1/CV²; 1 is Poisson
+	Warmup      time.Duration `yaml:"warmup"`     // extra load of the first stage's kind, before it, left out of the totals
+	Drain       time.Duration `yaml:"drain"`      // longest wait for replies after the last stage
+	Stages      []LoadStage   `yaml:"stages"`
+	Rate        float64       `yaml:"rate"`        // requests per second: short form of a single stage
+	Concurrency int           `yaml:"concurrency"` // requests in flight: short form of a single closed stage
+	MaxInFlight int           `yaml:"max_in_flight"`
+	Requests    int64         `yaml:"requests"`
+	Duration    time.Duration `yaml:"duration"`
+}
+
+// LoadStage is one part of the load. It has either a rate or a concurrency, and a duration, a count, or both.
+type LoadStage struct {
+	Name        string        `yaml:"name"`
+	Rate        float64       `yaml:"rate"`    // requests per second
+	RateTo      float64       `yaml:"rate_to"` // requests per second at the end: a linear ramp
+	Concurrency int           `yaml:"concurrency"`
+	MaxInFlight int           `yaml:"max_in_flight"` // admission limit of an open stage; the wait counts from due
+	Duration    time.Duration `yaml:"duration"`
+	Requests    int64         `yaml:"requests"`
+	Gap         time.Duration `yaml:"gap"` // idle time before the stage
+}
+
+// Workload says what is sent.
+type Workload struct {
+	InputTokens  int     `yaml:"input_tokens"`
+	OutputTokens int     `yaml:"output_tokens"`
+	IgnoreEOS    bool    `yaml:"ignore_eos"` // ask the server to go on to output_tokens
+	Temperature  float64 `yaml:"temperature"`
+	TopP         float64 `yaml:"top_p"`
+}
+
+// Client says how this machine carries the plan out.
+type Client struct {
+	Engine      string        `yaml:"engine"`      // auto, epoll or goroutine
+	Loops       int           `yaml:"loops"`       // event loops or pacers; 0 to choose for the machine
+	Procs       int           `yaml:"procs"`       // GOMAXPROCS; 0 to choose
+	Connections int           `yaml:"connections"` // dialled before the start; 0 to choose
+	Spin        time.Duration `yaml:"spin"`        // busy wait before each due time; costs a core
+}

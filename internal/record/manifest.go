@@ -1,0 +1,116 @@
+package record
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ManifestSchema names the manifest's format and version.
+const ManifestSchema = "tare.manifest/v1"
+
+// Manifest is what is known of a run besides its exchanges. It is written when the run starts, and again when it ends.
+// Secrets never enter it.
+type Manifest struct {
+	Schema   string          `json:"schema"`
+	Tool     Tool            `json:"tool"`
+	Spec     json.RawMessage `json:"spec"` // the effective spec, without secrets
+	Plan     PlanIDs         `json:"plan"`
+	Stages   []Stage         `json:"stages"`
+	Target   Target          `json:"target"`
+	Client   Client          `json:"client"`
+	Clock    Clock           `json:"clock"`
+	Env      Environment     `json:"environment"`
+	Loops    []Loop          `json:"loops,omitempty"` // written at the end, one per event loop or pacer
+	State    State           `json:"state"`
+	Warnings []string        `json:"warnings,omitempty"`
+}
+
+// Tool identifies the program that made the run.
+type Tool struct {
+	Version      string `json:"version"`
+	Revision     string `json:"revision,omitempty"`
+	GoVersion    string `json:"go_version"`
+	BinarySHA256 string `json:"binary_sha256,omitempty"`
+}
+
+// PlanIDs are the hashes of what was planned. They are empty until the whole plan has been walked.
+type PlanIDs struct {
+	PlanID    string `json:"plan_id,omitempty"`    // SHA-256 over timing and structure
+	ContentID string `json:"content_id,omitempty"` // SHA-256 over the request bodies
+	Requests  int64  `json:"requests"`             // requests the hashes cover
+	Complete  bool   `json:"complete"`             // the hashes cover the whole plan
+}
+
+// Stage is one part of the load with its own rate or concurrency. Offsets are from the start of the run.
+type Stage struct {
+	Name        string  `json:"name"`
+	Warmup      bool    `json:"warmup"` // left out of every total
+	Kind        string  `json:"kind"`   // "open" or "closed"
+	StartMs     float64 `json:"start_ms"`
+	EndMs       float64 `json:"end_ms"`                  // end of the window in which requests fall due
+	Planned     int64   `json:"planned"`                 // requests; for a closed loop by duration, the requests issued
+	RatePerS    float64 `json:"rate_per_s,omitempty"`    // asked mean at the start of an open stage
+	RateToPerS  float64 `json:"rate_to_per_s,omitempty"` // asked rate at the end of a ramp
+	Concurrency int     `json:"concurrency,omitempty"`   // requests in flight of a closed stage
+	MaxInFlight int     `json:"max_in_flight,omitempty"` // declared admission limit of an open stage
+}
+
+// Target is where the load went.
+type Target struct {
+	URL      string `json:"url"` // without user info or secret query values
+	Model    string `json:"model"`
+	Endpoint string `json:"endpoint"`
+	Stream   bool   `json:"stream"`
+}
+
+// Client is how the load was sent.
+type Client struct {
+	Engine       string `json:"engine"` // "epoll" or "goroutine"
+	Loops        int    `json:"loops"`
+	GOMAXPROCS   int    `json:"gomaxprocs"`
+	KernelStamps bool   `json:"kernel_stamps"`
+	SpinNs       int64  `json:"spin_ns"`
+	Connections  int    `json:"connections"` // dialled before the start
+}
+
+// Clock ties the run's time to the world's. Offset 0 is the start of the run.
+type Clock struct {
+	StartWall        time.Time `json:"start_wall"`
+	StartMonotonicNs int64     `json:"start_monotonic_ns"` // CLOCK_MONOTONIC at offset 0; 0 where the system has none
+	MaxStepNs        int64     `json:"max_step_ns"`        // largest change of REALTIME minus MONOTONIC seen between two samples
+}
+
+// Environment describes the client's machine.
+type Environment struct {
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+	Kernel    string `json:"kernel,omitempty"`
+	CPU       string `json:"cpu,omitempty"`
+	CPUs      int    `json:"cpus"` // usable by this process
+	MemoryMiB int64  `json:"memory_mib,omitempty"`
+	OpenFiles uint64 `json:"open_files_limit,omitempty"`
+	PortRange string `json:"local_port_range,omitempty"`
+	Clock     string `json:"clocksource,omitempty"`
+}
+
+// Loop is one sender's own account of its work.
+type Loop struct {
+	WallNs      int64 `json:"wall_ns"`
+	CPUNs       int64 `json:"cpu_ns"`       // CPU time of the loop's thread
+	RunQueueNs  int64 `json:"run_queue_ns"` // time its thread was runnable but not running
+	Sent        int64 `json:"sent"`
+	Reads       int64 `json:"reads"`
+	Events      int64 `json:"events"`
+	Dials       int64 `json:"dials"`
+	Preempted   int64 `json:"involuntary_switches"`
+	MaxInFlight int64 `json:"max_in_flight"`
+}
+
+// State says how a run stands.
+type State struct {
+	Complete bool    `json:"complete"`        // the run came to its end and everything is written
+	Cause    string  `json:"cause,omitempty"` // why it ended early
+	EndMs    float64 `json:"end_ms"`          // last moment of the run
+	CPUMs    float64 `json:"cpu_ms"`          // user and system time of the whole process since the start of the run
+	GCCycles int64   `json:"gc_cycles"`       // garbage collections between start and end of the run
+}
