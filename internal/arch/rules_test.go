@@ -1,0 +1,80 @@
+package arch
+
+// imports is the whole table of who may import whom inside the module. A package that is not here fails the test: deciding
+// where it stands comes before writing it. Test files are free.
+var imports = map[string][]string{
+	"cmd/tare": {"internal/drive", "internal/drive/dialect", "internal/judge", "internal/plan", "internal/record", "internal/report", "internal/sim"},
+
+	"internal/plan":          {"internal/plan/draw", "internal/plan/schedule", "internal/plan/workload"},
+	"internal/plan/draw":     {},
+	"internal/plan/schedule": {"internal/plan/draw"},
+	"internal/plan/workload": {"internal/plan/draw"},
+
+	"internal/drive":         {"internal/drive/clock", "internal/drive/dialect", "internal/drive/wire", "internal/plan", "internal/record"},
+	"internal/drive/clock":   {},
+	"internal/drive/wire":    {"internal/drive/clock"},
+	"internal/drive/dialect": {"internal/plan", "internal/record"},
+
+	"internal/record": {},
+
+	"internal/judge":         {"internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
+	"internal/judge/measure": {"internal/judge/stats", "internal/record"},
+	"internal/judge/stats":   {},
+	"internal/judge/verdict": {"internal/judge/measure", "internal/judge/stats", "internal/record"},
+
+	"internal/report": {"internal/judge", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
+
+	"internal/sim":  {}, // the truth must not share our errors
+	"internal/arch": {},
+}
+
+// ban forbids names in a part of the module.
+type ban struct {
+	in     []string // folders, with all below
+	except []string // folders inside them that may
+	names  []string // an import path, or an import path and a name: "os.Exit"
+	why    string
+}
+
+var bans = []ban{
+	{
+		in:    []string{"internal/judge", "internal/report"},
+		names: []string{"net", "net/http", "net/url", "os/signal", "golang.org/x/sys/unix"},
+		why:   "numbers come from files, not from the network",
+	},
+	{
+		in: []string{"internal/judge", "internal/report", "internal/plan"},
+		names: []string{
+			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.AfterFunc", "time.Tick", "time.NewTimer", "time.NewTicker",
+		},
+		why: "the same input must give the same result at any time",
+	},
+	{
+		in:    []string{"internal/plan"},
+		names: []string{"net", "net/http", "math/rand", "math/rand/v2", "crypto/rand"},
+		why:   "a plan is a function of its spec and seed, on every machine",
+	},
+	{
+		in:    []string{"internal/record"},
+		names: []string{"net", "net/http", "time.Now", "time.Since"},
+		why:   "facts are written down here, not gathered",
+	},
+	{
+		in:    []string{"internal"},
+		names: []string{"os.Args", "os.Exit", "os/signal", "flag", "github.com/spf13/cobra", "log.Fatal", "log.Fatalf", "log.Fatalln"},
+		why:   "the command line, signals and the exit belong to cmd",
+	},
+	{
+		in:    []string{"internal", "cmd"},
+		names: []string{"time.Sleep", "C", "math/rand", "io/ioutil"},
+		why:   "a wait also watches its context; no cgo; no shared generator",
+	},
+}
+
+// noGoroutines are the folders that start none.
+var noGoroutines = []string{"internal/judge", "internal/record", "internal/plan"}
+
+// nameless are folder names that say nothing of what is inside.
+var nameless = []string{
+	"base", "common", "core", "helper", "helpers", "lib", "manager", "misc", "model", "models", "pkg", "shared", "types", "util", "utils",
+}
