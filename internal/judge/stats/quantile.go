@@ -1,0 +1,25 @@
+package stats
+
+import "math"
+
+// Levels of quantiles, in parts per million.
+const (
+	P1   = 10_000
+	P5   = 50_000
+	P10  = 100_000
+	P25  = 250_000
+	P50  = 500_000
+	P75  = 750_000
+	P90  = 900_000
+	P95  = 950_000
+	P99  = 990_000
+	P999 = 999_000
+)
+
+// Backed reports whether n independent values are enough for a two-sided 95 % interval around the quantile at ppm to
+// exist: n ≥ ln 0.025 / ln p, p being the distance of the level from the far end. 368 values back a p99, 3,688 a p99.9.
+// Values of one loaded server are rarely independent, so that this is the least that can be asked.
+func Backed(n, ppm int64) bool {
+	p := float64(max(ppm, 1_000_000-ppm)) / 1_000_000
+	return float64(n) >= math.Log(0.025)/math.Log(p)
+}
