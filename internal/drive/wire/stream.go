@@ -1,0 +1,243 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+)
+
+// MaxEvent is the most bytes that one line, or the joined data of one event, may have.
+const MaxEvent = 64 << 20
+
+var errTooLong = errors.New("line or event above 64 MiB")
+
+// Stream frames server-sent events as the WHATWG standard does, on bytes, however they are cut. It differs from the
+// standard in two ways, both in favour of what a careless server meant: EOF dispatches an event whose blank line is
+// missing, and a line that is no field, while the data so far ends inside a JSON string, is a raw newline of that string
+// and joined. The zero value must be Reset before use.
+type Stream struct {
+	sink   Sink
+	err    error
+	began  bool   // the first line has ended: no byte order mark may follow
+	cr     bool   // the last byte fed was a CR, which ended a line: an LF now belongs to it
+	open   bool   // a field of an unfinished event has come
+	hasAny bool   // one of them was data
+	line   []byte // unfinished line
+	name   held   // of the unfinished event
+	data   held
+	quote  quoting // of data
+}
+
+// held is a value of the unfinished event: a view of the bytes fed until it must outlive them, then a copy.
+type held struct {
+	view  []byte
+	own   []byte
+	owned bool
+}
+
+func (h *held) set(b []byte) { h.view, h.owned = b, false }
+
+func (h *held) keep() {
+	if !h.owned {
+		h.own = append(h.own[:0], h.view...)
+		h.view, h.owned = h.own, true
+	}
+}
+
+func (h *held) join(b []byte) {
+	h.keep()
+	h.own = append(append(h.own, '\n'), b...)
+	h.view = h.own
+}
+
+// Reset prepares s for the next stream. Of the Sink, only Event and Comment are called.
+func (s *Stream) Reset(sink Sink) {
+	*s = Stream{
+		sink: sink,
+		line: shrunk(s.line),
+		name: held{own: shrunk(s.name.own)},
+		data: held{own: shrunk(s.data.own)},
+	}
+}
+
+// Feed takes the next bytes of the stream. The only error is a line or an event beyond MaxEvent; it stays.
+func (s *Stream) Feed(b []byte) error {
+	if s.cr && len(b) > 0 && b[0] == '\n' {
+		s.cr, b = false, b[1:]
+	}
+	if len(b) == 0 || s.err != nil {
+		return s.err
+	}
+	s.cr = b[len(b)-1] == '\r'
+	ends := lineEnds{b: b, lf: -1, cr: -1}
+	for at := 0; s.err == nil; {
+		end, next := ends.after(at)
+		if end == len(b) {
+			s.keep(b[at:])
+			break
+		}
+		s.take(s.whole(b[at:end]))
+		at = next
+	}
+	return s.err
+}
+
+// EOF ends the stream: the last line needs no line end, the last event no blank line.
+func (s *Stream) EOF() error {
+	if s.err == nil && len(s.line) > 0 {
+		s.take(s.whole(nil))
+	}
+	if s.err == nil {
+		s.dispatch()
+	}
+	return s.err
+}
+
+// Pending reports whether an unfinished line or event is held.
+func (s *Stream) Pending() bool { return s.open || len(s.line) > 0 }
+
+// lineEnds finds the ends of lines in b, each byte looked at once for LF and once for CR.
+type lineEnds struct {
+	b      []byte
+	lf, cr int // next of its kind at or after the last position asked, len(b) for none
+}
+
+// after returns the first line end at or after a position, len(b) for none, and where the next line starts.
+func (e *lineEnds) after(at int) (end, next int) {
+	if e.lf < at {
+		e.lf = indexFrom(e.b, at, '\n')
+	}
+	if e.cr < at {
+		e.cr = indexFrom(e.b, at, '\r')
+	}
+	if e.cr < e.lf {
+		if e.cr+1 == e.lf && e.lf < len(e.b) {
+			return e.cr, e.lf + 1
+		}
+		return e.cr, e.cr + 1
+	}
+	return e.lf, e.lf + 1
+}
+
+func indexFrom(b []byte, at int, c byte) int {
+	if i := bytes.IndexByte(b[at:], c); i >= 0 {
+		return at + i
+	}
+	return len(b)
+}
+
+// whole puts the last part of a line to what was held of it. The result lives until the next keep.
+func (s *Stream) whole(last []byte) []byte {
+	if len(s.line)+len(last) > MaxEvent {
+		s.err = errTooLong
+		return nil
+	}
+	if len(s.line) == 0 {
+		return last
+	}
+	line := append(s.line, last...)
+	s.line = line[:0]
+	return line
+}
+
+// keep saves what must outlive the bytes fed: the event so far, then the unfinished line, whose buffer the event may
+// still point into.
+func (s *Stream) keep(line []byte) {
+	if s.open {
+		s.name.keep()
+		s.data.keep()
+	}
+	if len(s.line)+len(line) > MaxEvent {
+		s.err = errTooLong
+		return
+	}
+	s.line = append(s.line, line...)
+}
+
+// take reads one line.
+func (s *Stream) take(line []byte) {
+	if s.err != nil {
+		return
+	}
+	if !s.began {
+		s.began = true
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	}
+	switch {
+	case len(line) == 0:
+		s.dispatch()
+	case line[0] == ':':
+		s.sink.Comment()
+	default:
+		s.open = true
+		s.field(line)
+	}
+}
+
+func (s *Stream) field(line []byte) {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	if len(value) > 0 && value[0] == ' ' {
+		value = value[1:]
+	}
+	switch string(name) {
+	case "data":
+		s.addData(value)
+	case "event":
+		s.name.set(value)
+	case "id", "retry":
+	default:
+		s.stray(line)
+	}
+}
+
+func (s *Stream) addData(value []byte) {
+	if !s.hasAny {
+		s.hasAny = true
+		s.data.set(value)
+		return
+	}
+	if len(s.data.view)+1+len(value) > MaxEvent {
+		s.err = errTooLong
+		return
+	}
+	s.data.join(value)
+}
+
+// stray looks at a line that is no field: it is joined when a raw newline has cut a JSON string, and ignored otherwise.
+func (s *Stream) stray(line []byte) {
+	if s.hasAny && s.quote.open(s.data.view) {
+		s.addData(line)
+	}
+}
+
+func (s *Stream) dispatch() {
+	if s.hasAny {
+		s.sink.Event(s.name.view, s.data.view)
+	}
+	s.open, s.hasAny = false, false
+	s.name.set(nil)
+	s.data.set(nil)
+	s.quote = quoting{}
+}
+
+// quoting follows JSON strings through growing data, each byte once.
+type quoting struct {
+	read    int // bytes looked at
+	inside  bool
+	escaped bool // the last of them was a backslash that escapes
+}
+
+// open reports whether data ends inside a JSON string.
+func (q *quoting) open(data []byte) bool {
+	for _, c := range data[q.read:] {
+		switch {
+		case q.escaped:
+			q.escaped = false
+		case c == '"':
+			q.inside = !q.inside
+		case c == '\\':
+			q.escaped = q.inside
+		}
+	}
+	q.read = len(data)
+	return q.inside
+}
