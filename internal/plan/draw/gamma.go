@@ -45,7 +45,7 @@ func (g Gamma) cube(s *Source) float64 {
 			continue
 		}
 		v := float64(float64(root*root) * root)
-		bound := float64(x*x)/2 + float64(g.d*(1-v+log(v)))
+		bound := float64(float64(x*x)/2) + float64(g.d*(1-v+log(v)))
 		if -float64(s.Exponential())/One < bound {
 			return v
 		}
