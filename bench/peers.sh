@@ -18,8 +18,8 @@ CLIENT_CPU=${CLIENT_CPU:-0}
 SERVER_CPU=${SERVER_CPU:-1}
 PORT=${PORT:-18100}
 CONNECTIONS=${CONNECTIONS:-256}
-SIM_COAL=${SIM_COAL:---null}
-SIM_TOK=${SIM_TOK:---null --ttft 5ms --itl 2ms}
+SIM_COAL=${SIM_COAL:---null --procs 2 --hold-cpu}
+SIM_TOK=${SIM_TOK:---null --ttft 5ms --gap 2ms --procs 2 --hold-cpu}
 OUT=${OUT:-$(mktemp -d)}                # lines.jsonl and the tools' own results
 
 PATH=${PEERS:+$PEERS:}$PATH
