@@ -1,0 +1,42 @@
+//go:build !linux
+
+package clock
+
+import (
+	"runtime"
+	"time"
+)
+
+// Thread waits with Go's timers and spins the last stretch, which they would miss by up to a millisecond.
+type Thread struct{ clock *Clock }
+
+// LockThread ties the calling goroutine to its thread.
+func LockThread(c *Clock) Thread {
+	runtime.LockOSThread()
+	return Thread{c}
+}
+
+const spinFrom = 1500 * time.Microsecond
+
+// Sleep waits until the run's time is at least until.
+func (t Thread) Sleep(until time.Duration) {
+	if d := until - t.clock.Now() - spinFrom; d > 0 {
+		<-time.After(d)
+	}
+	for t.clock.Now() < until {
+		runtime.Gosched()
+	}
+}
+
+// Usage is what the calling thread has used so far.
+type Usage struct {
+	CPU       time.Duration
+	RunQueue  time.Duration
+	Preempted int64
+}
+
+// Usage is not to be had on this system: all zero.
+func (t Thread) Usage() Usage { return Usage{} }
+
+// MonotonicStart is 0: this system's monotonic clock is not shared between processes.
+func (c *Clock) MonotonicStart() int64 { return 0 }

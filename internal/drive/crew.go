@@ -1,0 +1,422 @@
+package drive
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tare/internal/drive/clock"
+	"tare/internal/drive/wire"
+	"tare/internal/record"
+)
+
+// crew is one shard of engine N: a pacer, and a goroutine for each connection that reads its replies. Whoever finds a
+// request due, the pacer or a reader whose connection has come free, writes it at once; a lock keeps them apart.
+type crew struct {
+	mu sync.Mutex // guards everything down to berths
+	shard
+	idle     []*berth // last used on top
+	berths   map[*berth]struct{}
+	dialling int
+	dials    int64
+
+	offset  atomic.Pointer[clock.Offset]
+	step    time.Duration
+	dialing context.Context // ends when the run is cut off
+	abandon context.CancelFunc
+	readers sync.WaitGroup
+	usage   record.Loop
+}
+
+// berth is one connection of a crew.
+type berth struct {
+	conn    net.Conn
+	stamped *wire.Stamped // under conn; nil where the system has no stamps
+	f       atomic.Pointer[flight]
+	writing sync.Mutex // held while a request is written
+	since   time.Duration
+	served  int
+	cut     atomic.Bool
+}
+
+const (
+	crewDials  = 64       // at once
+	readBytes  = 16 << 10 // of a connection's buffer
+	writeAside = 16 << 10 // a larger request is written by a goroutine of its own: the write may have to wait
+)
+
+func newCrew(r *run, id int) *crew {
+	c := &crew{shard: newShard(r, id), berths: map[*berth]struct{}{}}
+	c.dialing, c.abandon = context.WithCancel(context.Background())
+	return c
+}
+
+// warm dials n connections, some at a time.
+func (c *crew) warm(n int, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(c.dialing, limit)
+	defer cancel()
+	c.sampleClock()
+	var dialling sync.WaitGroup
+	places := make(chan struct{}, crewDials)
+	failed := make([]error, n)
+	for i := range n {
+		places <- struct{}{}
+		dialling.Go(func() {
+			defer func() { <-places }()
+			b, err := c.dial(ctx)
+			if err != nil {
+				failed[i] = err
+				return
+			}
+			c.mu.Lock()
+			c.idle = append(c.idle, b)
+			c.mu.Unlock()
+		})
+	}
+	dialling.Wait()
+	return errors.Join(failed...)
+}
+
+// dial opens a connection and starts its reader.
+func (c *crew) dial(ctx context.Context) (*berth, error) {
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &berth{conn: conn}
+	if c.run.stamps {
+		if s, ok := wire.Stamp(conn); ok {
+			b.stamped, b.conn = s, s
+		}
+	}
+	if cfg := c.run.cfg.TLS; cfg != nil {
+		secure := tls.Client(b.conn, cfg)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		b.conn = secure
+	}
+	c.mu.Lock()
+	c.dials++
+	c.berths[b] = struct{}{}
+	c.mu.Unlock()
+	c.readers.Go(func() { c.read(b) })
+	return b, nil
+}
+
+func (c *crew) connect(ctx context.Context) (net.Conn, error) {
+	if c.run.cfg.Dial != nil {
+		return c.run.cfg.Dial(ctx)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", c.run.cfg.Address)
+}
+
+// carry paces this crew's slice of the plan until all of it has ended.
+func (c *crew) carry() {
+	sleep := c.sleeper()
+	began := c.clock.Now()
+	house := began
+	c.mu.Lock()
+	for i := range c.idle {
+		c.idle[i].since = 0
+	}
+	c.mu.Unlock()
+	for {
+		now := c.clock.Now()
+		if now >= house {
+			c.keepHouse(now)
+			house = now + houseEvery
+		}
+		c.mu.Lock()
+		next := c.sendDue(now)
+		over := c.idleHands() && c.tally.inFlight == 0 && c.dialling == 0
+		c.mu.Unlock()
+		if over {
+			c.end(began)
+			return
+		}
+		sleep(min(next, now+longestNap))
+	}
+}
+
+// longestNap bounds a pacer's sleep, so that it notices the end of the run.
+const longestNap = 5 * time.Millisecond
+
+// sleeper gives the way this crew waits for a due time.
+func (c *crew) sleeper() func(until time.Duration) {
+	if c.run.cfg.Timers {
+		return func(until time.Duration) { <-time.After(until - c.clock.Now()) }
+	}
+	return clock.LockThread(c.clock).Sleep
+}
+
+// end waits for the readers and closes the account.
+func (c *crew) end(began time.Duration) {
+	c.close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rec.close()
+	c.window.publish(&c.tally)
+	c.usage = record.Loop{
+		WallNs: int64(c.clock.Now() - began), Sent: c.tally.sent, Reads: c.tally.reads, Events: c.tally.events, Dials: c.dials,
+		MaxInFlight: c.tally.maxInFlight,
+	}
+}
+
+// close closes every connection and waits for their readers.
+func (c *crew) close() {
+	c.abandon()
+	c.mu.Lock()
+	for b := range c.berths {
+		b.conn.Close()
+	}
+	c.mu.Unlock()
+	c.readers.Wait()
+}
+
+// sendDue writes the requests whose time has come and returns when to look again. Replies that come before that look for
+// themselves. The lock is held.
+func (c *crew) sendDue(now time.Duration) (next time.Duration) {
+	for {
+		j, due, known := c.next(now)
+		switch {
+		case j == nil:
+			return now + longestWait
+		case known && due > now:
+			return due
+		case !known || c.full(j, now):
+			return now + longestWait
+		}
+		if b := c.takeIdle(now); b != nil {
+			c.issue(b, c.board(j, due, now), j.bytes)
+			c.ring.taken()
+		} else {
+			c.unconnected(now)
+			if c.dialling == crewDials || len(c.berths)+c.dialling >= c.run.linesPerLoop {
+				return now + longestWait
+			}
+			c.issueOnNew(j, due, now)
+		}
+		now = c.clock.Now()
+	}
+}
+
+// board takes up the first job, which is due.
+func (c *crew) board(j *job, due, now time.Duration) *flight {
+	f := c.kept()
+	if f == nil {
+		f = &flight{reader: c.run.dialect.NewReader()}
+	}
+	c.begin(f, j, due, now)
+	return f
+}
+
+// issueOnNew dials a connection for the first job and writes it there.
+func (c *crew) issueOnNew(j *job, due, now time.Duration) {
+	held := *j
+	held.bytes = append([]byte(nil), j.bytes...)
+	c.ring.taken()
+	c.dialling++
+	c.readers.Go(func() {
+		ctx, cancel := context.WithTimeout(c.dialing, c.run.cfg.ConnectTimeout)
+		defer cancel()
+		b, err := c.dial(ctx)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.dialling--
+		switch {
+		case err != nil:
+			c.refuse(&held, due, err)
+		case c.run.stopped(c.clock.Now()):
+			x := held.notSent(c.run.time)
+			x.Delay = record.DelayNoConnection
+			c.rec.add(x, c.clock.Now())
+			b.conn.Close()
+		default:
+			c.issue(b, c.board(&held, due, now), held.bytes)
+		}
+	})
+}
+
+// issue writes a request on b. The lock is held.
+func (c *crew) issue(b *berth, f *flight, request []byte) {
+	f.x.ConnReady, f.x.Reused = record.At(c.clock.Now()), b.served > 0
+	_ = b.conn.SetReadDeadline(time.Now().Add(c.run.cfg.Timeout))
+	if len(request) <= writeAside {
+		c.write(b, f, request)
+		return
+	}
+	held := append([]byte(nil), request...)
+	b.writing.Lock() // for the goroutine, before the reader can see the flight
+	first := c.clock.Now()
+	f.x.FirstWrite = record.At(first)
+	b.f.Store(f)
+	c.tally.wrote(first - f.x.Due)
+	c.readers.Go(func() {
+		defer b.writing.Unlock()
+		if _, err := b.conn.Write(held); err != nil {
+			b.conn.Close()
+			return
+		}
+		f.x.LastWrite = record.At(c.clock.Now())
+	})
+}
+
+func (c *crew) write(b *berth, f *flight, request []byte) {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	first := c.clock.Now()
+	f.x.FirstWrite = record.At(first)
+	b.f.Store(f)
+	_, err := b.conn.Write(request)
+	c.tally.wrote(first - f.x.Due)
+	if err != nil {
+		b.conn.Close() // its reader ends the flight
+		return
+	}
+	f.x.LastWrite = record.At(c.clock.Now())
+}
+
+// read takes the replies on one connection in, until it is closed.
+func (c *crew) read(b *berth) {
+	defer c.forget(b)
+	buf := make([]byte, readBytes)
+	for {
+		n, err := b.conn.Read(buf)
+		user := c.clock.Now()
+		f := b.f.Load()
+		if f == nil {
+			return // closed, or a server that speaks unasked
+		}
+		if n > 0 {
+			kernel, stamped := c.arrival(b, user)
+			done, bad := f.take(buf[:n], kernel, user, stamped)
+			switch {
+			case bad != nil:
+				c.finish(b, f, f.broken(bad), false)
+				return
+			case done && !f.resp.KeepAlive():
+				c.finish(b, f, verdict{whole: true, at: kernel}, false)
+				return
+			case done:
+				c.finish(b, f, verdict{whole: true, at: kernel}, true)
+				continue
+			}
+			if f.answer.Terminated {
+				_ = b.conn.SetReadDeadline(time.Now().Add(lingerFor))
+			}
+		}
+		if err != nil {
+			c.finish(b, f, c.lost(b, f, user, err), false)
+			return
+		}
+	}
+}
+
+// arrival is when the bytes just read from b arrived.
+func (c *crew) arrival(b *berth, user time.Duration) (at time.Duration, stamped bool) {
+	if b.stamped == nil || b.stamped.Last() == 0 {
+		return user, false
+	}
+	return min(c.offset.Load().On(b.stamped.Last()), user), true
+}
+
+// lost says how a flight ends whose connection could not be read further.
+func (c *crew) lost(b *berth, f *flight, at time.Duration, err error) verdict {
+	switch {
+	case b.cut.Load():
+		return verdict{outcome: record.Cancelled, at: at, err: c.run.cutText()}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return verdict{outcome: record.TimedOut, at: at, err: c.run.timeout}
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return f.peerClosed(at)
+	}
+	return verdict{outcome: record.Reset, at: at, err: "read reply: " + err.Error()}
+}
+
+// finish ends the exchange on b and, when the connection can go on, writes what is due by now.
+func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
+	b.writing.Lock() // the request's last facts are written down under it
+	b.writing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	c.tally.inFlight--
+	b.served++
+	b.f.Store(nil)
+	f.how = v
+	c.vacate(f.x.Stage, now)
+	c.settle(f)
+	if keep {
+		_ = b.conn.SetReadDeadline(time.Time{})
+		b.since = now
+		c.idle = append(c.idle, b)
+	}
+	c.sendDue(now)
+}
+
+// forget closes b and strikes it off. A request that was written on it just as the server closed it ends here.
+func (c *crew) forget(b *berth) {
+	b.conn.Close()
+	c.mu.Lock()
+	delete(c.berths, b)
+	if i := slices.Index(c.idle, b); i >= 0 {
+		c.idle = slices.Delete(c.idle, i, i+1)
+	}
+	f := b.f.Load()
+	c.mu.Unlock()
+	if f != nil {
+		c.finish(b, f, f.peerClosed(c.clock.Now()), false)
+	}
+}
+
+// takeIdle gives the connection used last, or nil.
+func (c *crew) takeIdle(now time.Duration) *berth {
+	n := len(c.idle)
+	if n == 0 || now-c.idle[n-1].since >= c.run.cfg.IdleTimeout {
+		return nil
+	}
+	b := c.idle[n-1]
+	c.idle = c.idle[:n-1]
+	return b
+}
+
+// keepHouse does what can wait.
+func (c *crew) keepHouse(now time.Duration) {
+	c.sampleClock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rec.age(now)
+	c.window.publish(&c.tally)
+	for len(c.idle) > 0 && now-c.idle[0].since >= c.run.cfg.IdleTimeout {
+		c.idle[0].conn.Close()
+		c.idle = c.idle[1:]
+	}
+	if c.run.cutOff(now) {
+		c.abandon()
+		for b := range c.berths {
+			b.cut.Store(true)
+			b.conn.Close()
+		}
+	}
+}
+
+func (c *crew) sampleClock() {
+	o := c.clock.Sample()
+	if last := c.offset.Load(); last != nil {
+		c.step = max(c.step, o.Step(*last))
+	}
+	c.offset.Store(&o)
+}
+
+func (c *crew) account() record.Loop     { return c.usage }
+func (c *crew) clockStep() time.Duration { return c.step }

@@ -1,0 +1,301 @@
+// Package drive carries a plan out on this machine. It owns every goroutine and thread of a run.
+//
+// Two engines send and receive. Engine E is an epoll loop per core for plaintext HTTP/1.1 on Linux; engine N is a goroutine
+// per connection, for TLS and other systems. Both feed the same parser and write the same records.
+package drive
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tare/internal/drive/clock"
+	"tare/internal/drive/dialect"
+	"tare/internal/plan"
+	"tare/internal/record"
+)
+
+// Config says how a plan is to be carried out.
+type Config struct {
+	Address string      // host:port of the server, or of its TLS end
+	Host    string      // value of the Host header
+	Path    string      // request target, with query
+	Header  []string    // further header lines, "Name: value", secrets included
+	TLS     *tls.Config // nil for plaintext
+	RunID   string      // start of every X-Request-Id
+
+	Timeout        time.Duration // of a request, from its first write to the end of the reply
+	ConnectTimeout time.Duration // of a connection, TLS included
+	IdleTimeout    time.Duration // after which a connection is not used again
+	Drain          time.Duration // longest wait for replies after the last stage
+
+	Engine      string        // EngineAuto, EngineEpoll or EngineGoroutine
+	Loops       int           // event loops or pacers; 0 to choose
+	Procs       int           // GOMAXPROCS during the run; 0 to choose
+	Connections int           // dialled before the start; 0 to choose
+	Spin        time.Duration // busy wait before each due time
+	Timers      bool          // pace engine N with Go's timers: up to 1 ms late, but driven by virtual time
+
+	Dial  func(ctx context.Context) (net.Conn, error) // of engine N; nil for TCP to Address
+	Cut   <-chan struct{}                             // closed to end what is in flight at once; may be nil
+	Ready func(*record.Manifest) error                // called when all is set, just before the first request; may be nil
+	Watch func(Progress)                              // called four times a second; may be nil
+}
+
+// The engines.
+const (
+	EngineAuto      = "auto"
+	EngineEpoll     = "epoll"
+	EngineGoroutine = "goroutine"
+)
+
+// Run carries p out, writes one exchange per planned request to log and the facts of the run into m, and returns when
+// all requests have ended. Cancelling ctx stops sending: what is in flight may still end within Config.Drain.
+// An error means that the run could not start or that its records could not be written.
+func Run(ctx context.Context, cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log, m *record.Manifest) error {
+	r, err := prepare(ctx, cfg, p, d, log)
+	if err != nil {
+		return err
+	}
+	defer r.settings.restore()
+	senders, err := r.senders(ctx)
+	if err != nil {
+		return err
+	}
+	r.clock.StartIn(startLead)
+	r.describe(m)
+	if cfg.Ready != nil {
+		if err := cfg.Ready(m); err != nil {
+			for _, s := range senders {
+				s.close()
+			}
+			return err
+		}
+	}
+	err = r.carry(ctx, senders)
+	r.conclude(ctx, m, senders)
+	return err
+}
+
+// startLead is the time between the end of the preparations and offset 0, for the first requests to be made ready in.
+const startLead = 20 * time.Millisecond
+
+// sender is one shard of either engine.
+type sender interface {
+	warm(connections int, limit time.Duration) error
+	carry() // until its slice of the plan is done; closes its connections
+	close() // for a sender that is not carried
+	account() record.Loop
+	clockStep() time.Duration
+}
+
+// run is what the senders of one run share. Nothing in it changes on the way of a request.
+type run struct {
+	cfg     Config
+	plan    *plan.Plan
+	dialect dialect.Dialect
+	clock   *clock.Clock
+	time    *timeline
+	rings   []*ring
+	windows []window
+	feeder  *feeder
+	writer  *writer
+
+	epoll        bool
+	loops        int
+	procs        int
+	connections  int
+	stamps       bool
+	linesPerLoop int
+	settings     settings
+
+	stopAt  atomic.Int64 // when sending was stopped; notYet while it goes on
+	cut     atomic.Bool
+	began   usage
+	ended   usage
+	timeout string // evidence of a time-out
+}
+
+func prepare(ctx context.Context, cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log) (*run, error) {
+	r := &run{
+		cfg: cfg, plan: p, dialect: d, clock: clock.New(), time: newTimeline(p.Stages), writer: newWriter(log),
+		timeout: fmt.Sprintf("no end of the reply within %v", cfg.Timeout),
+	}
+	if err := r.fit(); err != nil {
+		return nil, err
+	}
+	r.windows = make([]window, r.loops)
+	for range r.loops {
+		r.rings = append(r.rings, newRing())
+	}
+	r.stopAt.Store(notYet)
+	r.feeder = &feeder{
+		clock: r.clock, time: r.time, walk: p.Walk(), rings: r.rings, head: newHead(cfg), rec: recorder{to: r.writer},
+	}
+	r.settings = applySettings(r.procs)
+	return r, nil
+}
+
+// senders opens the engine's shards and their first connections.
+func (r *run) senders(ctx context.Context) ([]sender, error) {
+	var all []sender
+	fail := func(err error) ([]sender, error) {
+		for _, s := range all {
+			s.close()
+		}
+		r.settings.restore()
+		return nil, err
+	}
+	var addr netip.AddrPort
+	if r.epoll {
+		var err error
+		if addr, err = resolve(ctx, r.cfg.Address); err != nil {
+			return fail(err)
+		}
+	}
+	for i := range r.loops {
+		var s sender
+		var err error
+		if r.epoll {
+			s, err = newLoop(r, i, addr)
+		} else {
+			s = newCrew(r, i)
+		}
+		if err != nil {
+			return fail(err)
+		}
+		all = append(all, s)
+		n := r.connections / r.loops
+		if i < r.connections%r.loops {
+			n++
+		}
+		if err := s.warm(n, r.cfg.ConnectTimeout); err != nil {
+			return fail(err)
+		}
+	}
+	return all, nil
+}
+
+// resolve finds the server's address. Names are looked up once, before the run.
+func resolve(ctx context.Context, hostport string) (netip.AddrPort, error) {
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("server address: %w", err)
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("look up %s: %w", host, err)
+	}
+	n, err := net.DefaultResolver.LookupPort(ctx, "tcp", port)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("server address: %w", err)
+	}
+	best := addrs[0]
+	for _, a := range addrs {
+		if a.Unmap().Is4() {
+			best = a
+			break
+		}
+	}
+	return netip.AddrPortFrom(best.Unmap(), uint16(n)), nil
+}
+
+// carry runs every goroutine of the run and returns when all have ended.
+func (r *run) carry(ctx context.Context, senders []sender) error {
+	sending, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var writing, feeding, carrying sync.WaitGroup
+	writing.Go(func() { r.writer.run(func(err error) { stop(fmt.Errorf("write records: %w", err)) }) })
+	r.time.open(0, 0)
+	feeding.Go(func() { r.feeder.fill(sending) })
+	for _, s := range senders {
+		carrying.Go(s.carry)
+	}
+	r.began = readUsage()
+	finished := make(chan struct{})
+	go func() { // ends with the senders, whom it only waits for
+		carrying.Wait()
+		close(finished)
+	}()
+	r.attend(sending, finished)
+	r.ended = readUsage()
+	stop(nil)
+	feeding.Wait()
+	close(r.writer.blocks)
+	writing.Wait()
+	return r.writer.err
+}
+
+// attend reports progress and passes interruptions on until the senders have finished.
+func (r *run) attend(ctx context.Context, finished <-chan struct{}) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	stopped, cut := ctx.Done(), r.cfg.Cut
+	var last tally
+	for {
+		select {
+		case <-finished:
+			return
+		case <-stopped:
+			r.stopAt.Store(int64(r.clock.Now()))
+			stopped = nil
+		case <-cut:
+			r.cut.Store(true)
+			cut = nil
+		case <-tick.C:
+			if r.cfg.Watch != nil {
+				r.cfg.Watch(r.progress(&last))
+			}
+		}
+	}
+}
+
+// stopped reports that nothing more is to be sent.
+func (r *run) stopped(now time.Duration) bool {
+	return r.stopAt.Load() != notYet || r.cutOff(now)
+}
+
+// cutOff reports that what is in flight is to be ended.
+func (r *run) cutOff(now time.Duration) bool {
+	over := min(r.time.over.Load(), r.stopAt.Load())
+	return r.cut.Load() || over != notYet && now >= time.Duration(over)+r.cfg.Drain
+}
+
+// cutText is the evidence of a flight that was cut off.
+func (r *run) cutText() string {
+	if r.cut.Load() {
+		return "interrupted"
+	}
+	return fmt.Sprintf("still unanswered %v after the end of the load (drain limit)", r.cfg.Drain)
+}
+
+// settings are the Go runtime's, changed for the time of a run.
+type settings struct {
+	procs  int
+	gc     int
+	memory int64
+	once   *sync.Once
+}
+
+// applySettings collects garbage once and then holds the collector still while memory lasts.
+func applySettings(procs int) settings {
+	runtime.GC()
+	s := settings{once: new(sync.Once), procs: runtime.GOMAXPROCS(procs), gc: debug.SetGCPercent(-1)}
+	s.memory = debug.SetMemoryLimit(memoryLimit())
+	return s
+}
+
+func (s settings) restore() {
+	s.once.Do(func() {
+		runtime.GOMAXPROCS(s.procs)
+		debug.SetGCPercent(s.gc)
+		debug.SetMemoryLimit(s.memory)
+	})
+}

@@ -1,0 +1,447 @@
+//go:build linux && (amd64 || arm64)
+
+package drive
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"tare/internal/drive/clock"
+	"tare/internal/drive/dialect"
+	"tare/internal/drive/wire"
+	"tare/internal/record"
+
+	"golang.org/x/sys/unix"
+)
+
+// loop is one event loop of engine E: a thread with its own epoll, connections, slice of the schedule and records.
+// It shares nothing with other loops on the way of a request.
+type loop struct {
+	shard
+	addr netip.AddrPort
+
+	epoll  int
+	events []unix.EpollEvent
+	inbox  *wire.Inbox
+	offset clock.Offset
+	step   time.Duration // largest step of the calendar clock
+
+	lines    []*line // by slot
+	free     []int   // slots without a connection
+	serial   int32
+	idle     []*line // last used on top
+	dialling int
+	waiting  bool    // the first job waits for a reply or a connection, not for its time
+	oldest   *flight // in flight, in order of issue
+	newest   *flight
+	reader   dialect.Reader
+	later    later
+	linger   []lingering
+
+	usage record.Loop
+}
+
+// line is one connection.
+type line struct {
+	sock   wire.Socket
+	slot   int
+	serial int32 // tells it from earlier users of its slot
+	state  lineState
+	f      *flight
+	rest   []byte        // of the request, not yet taken by the kernel
+	since  time.Duration // dialling or idle since
+	served int           // requests carried before this one
+}
+
+type lineState uint8
+
+const (
+	lineDialling lineState = iota
+	lineIdle
+	lineBusy
+)
+
+// lingering is an answer that has ended on a connection whose reply has not.
+type lingering struct {
+	f     *flight
+	index int64
+}
+
+const (
+	turnEvents   = 128                    // handled before the loop looks around
+	turnSends    = 64                     // likewise
+	turnDials    = 2                      // more would starve the replies that free connections
+	turnReads    = 64                     // late events read before the sockets are looked at again
+	houseEvery   = 100 * time.Millisecond // between rounds of housekeeping
+	lingerFor    = time.Second            // for the end of a reply behind its end marker
+	inboxBytes   = 64 << 10
+	checkDueEach = 4 // events
+)
+
+func newLoop(r *run, id int, addr netip.AddrPort) (*loop, error) {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("open epoll: %w", err)
+	}
+	return &loop{
+		shard: newShard(r, id), addr: addr, epoll: ep, events: make([]unix.EpollEvent, turnEvents),
+		inbox: wire.NewInbox(inboxBytes), reader: r.dialect.NewReader(),
+	}, nil
+}
+
+// warm dials n connections and waits for them.
+func (l *loop) warm(n int, limit time.Duration) error {
+	until := l.clock.Now() + limit
+	for opened := 0; len(l.idle) < n; {
+		for opened < n && l.dialling < 64 {
+			if err := l.dial(); err != nil {
+				return err
+			}
+			opened++
+		}
+		for _, e := range l.wait(longestWait) {
+			if err := l.connected(l.lines[e.Fd]); err != nil {
+				return fmt.Errorf("connect to %s: %w", l.addr, err)
+			}
+		}
+		if l.clock.Now() > until {
+			return fmt.Errorf("connect to %s: no answer within %v", l.addr, limit)
+		}
+	}
+	return nil
+}
+
+// carry sends this loop's slice of the plan and takes the replies in, until all is over.
+func (l *loop) carry() {
+	thread := clock.LockThread(l.clock)
+	defer runtime.UnlockOSThread()
+	defer l.close()
+	for i := range l.idle {
+		l.idle[i].since = 0
+	}
+	began, used := l.clock.Now(), thread.Usage()
+	l.offset = l.clock.Sample()
+	house := began
+	for {
+		now := l.clock.Now()
+		if now >= house {
+			l.keepHouse(now)
+			house = now + houseEvery
+		}
+		next := l.sendDue(now)
+		l.expire(now)
+		if l.finished() {
+			break
+		}
+		l.turn(next)
+	}
+	l.rec.close()
+	l.window.publish(&l.tally)
+	after := thread.Usage()
+	l.usage = record.Loop{
+		WallNs: int64(l.clock.Now() - began), CPUNs: int64(after.CPU - used.CPU),
+		RunQueueNs: int64(after.RunQueue - used.RunQueue), Preempted: after.Preempted - used.Preempted,
+		Sent: l.tally.sent, Reads: l.tally.reads, Events: l.tally.events, Dials: l.tally.dials,
+		MaxInFlight: l.tally.maxInFlight,
+	}
+}
+
+// turn waits for replies, at most until the next request is due, and handles them.
+func (l *loop) turn(next time.Duration) {
+	wait := min(next-l.run.cfg.Spin-l.clock.Now(), longestWait)
+	if !l.later.empty() {
+		wait = 0
+	}
+	events := l.wait(wait)
+	for i := range events {
+		l.handle(&events[i])
+		if i%checkDueEach == checkDueEach-1 {
+			if now := l.clock.Now(); l.waiting || now >= next {
+				next = l.sendDue(now)
+			}
+		}
+	}
+	if len(events) < turnEvents || l.later.full() {
+		l.later.catchUp(turnReads, l.settle)
+	}
+}
+
+// wait returns the sockets that have something, waiting at most d. It keeps Go's processor: a thread that gave it up
+// would have to queue for one on its return.
+func (l *loop) wait(d time.Duration) []unix.EpollEvent {
+	ts := unix.NsecToTimespec(int64(max(d, 0)))
+	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.epoll), uintptr(unsafe.Pointer(&l.events[0])),
+		uintptr(len(l.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
+	if e != 0 { // EINTR: Go's runtime asks the thread for its attention
+		return nil
+	}
+	return l.events[:n]
+}
+
+// sendDue writes the requests whose time has come and returns when to look again.
+func (l *loop) sendDue(now time.Duration) (next time.Duration) {
+	dials := 0
+	l.waiting = false
+	for range turnSends {
+		j, due, known := l.next(now)
+		if j == nil {
+			return now + longestWait
+		}
+		if known && due > now {
+			return due
+		}
+		if !known || l.full(j, now) {
+			l.waiting = true
+			return now + longestWait
+		}
+		if c := l.takeIdle(now); c != nil {
+			l.issue(c, j, due, now)
+			now = l.clock.Now()
+			continue
+		}
+		l.unconnected(now)
+		if dials == turnDials || !l.wanted(now) {
+			l.waiting = true
+			return now + longestWait
+		}
+		dials++
+		if err := l.dial(); err != nil {
+			l.refuseFirst(err)
+		}
+	}
+	return now
+}
+
+// wanted reports whether more requests are due than connections are being dialled.
+func (l *loop) wanted(now time.Duration) bool {
+	if len(l.lines)-len(l.free) >= l.run.linesPerLoop {
+		return false
+	}
+	j := l.ring.peek(l.dialling)
+	if j == nil {
+		return false
+	}
+	if l.run.time.stages[j.stage].Closed {
+		return len(l.freed) > l.dialling
+	}
+	due, known := l.due(j)
+	return known && due <= now
+}
+
+// issue writes job j on connection c. It reports false when the connection, kept from an earlier request, turned out to
+// be dead before it took a byte: nothing was sent then, and the job is still the first.
+func (l *loop) issue(c *line, j *job, due, now time.Duration) bool {
+	first := l.clock.Now()
+	n, err := c.sock.Send(j.bytes)
+	dead := err != nil && err != unix.EAGAIN
+	if dead && c.served > 0 {
+		l.discard(c)
+		return false
+	}
+	f := l.kept()
+	if f == nil {
+		f = &flight{reader: l.reader, later: &l.later}
+	}
+	l.begin(f, j, due, now)
+	f.x.ConnReady, f.x.FirstWrite, f.x.Reused = record.At(now), record.At(first), c.served > 0
+	l.board(c, f)
+	l.tally.wrote(first - due)
+	switch {
+	case dead:
+		l.finish(c, unwritten(l.clock.Now(), err), false)
+	case n == len(j.bytes):
+		f.x.LastWrite = record.At(l.clock.Now())
+	default:
+		c.rest = append(c.rest[:0], j.bytes[n:]...)
+		l.interest(c, unix.EPOLL_CTL_MOD, unix.EPOLLIN|unix.EPOLLOUT)
+	}
+	l.ring.taken()
+	return true
+}
+
+// handle deals with one socket that has something.
+func (l *loop) handle(e *unix.EpollEvent) {
+	c := l.lines[e.Fd]
+	if c == nil || c.serial != e.Pad {
+		return // closed by an event before this one
+	}
+	switch c.state {
+	case lineDialling:
+		if err := l.connected(c); err != nil {
+			l.refuseFirst(err)
+		}
+	case lineIdle:
+		l.hangUp(c)
+	case lineBusy:
+		if e.Events&unix.EPOLLOUT != 0 && len(c.rest) > 0 {
+			l.push(c)
+		}
+		if e.Events&^unix.EPOLLOUT != 0 && c.f != nil {
+			l.receive(c)
+		}
+	}
+}
+
+// push goes on writing a request that the kernel did not take at once.
+func (l *loop) push(c *line) {
+	n, err := c.sock.Send(c.rest)
+	if err != nil && err != unix.EAGAIN {
+		l.finish(c, unwritten(l.clock.Now(), err), false)
+		return
+	}
+	c.rest = append(c.rest[:0], c.rest[n:]...)
+	if len(c.rest) == 0 {
+		c.f.x.LastWrite = record.At(l.clock.Now())
+		l.interest(c, unix.EPOLL_CTL_MOD, unix.EPOLLIN)
+	}
+}
+
+// receive takes what has come for the exchange on c.
+func (l *loop) receive(c *line) {
+	b, wall, err := l.inbox.Receive(c.sock)
+	user := l.clock.Now()
+	f := c.f
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR:
+		return
+	case err != nil:
+		l.finish(c, verdict{outcome: record.Reset, at: user, err: "read reply: " + err.Error()}, false)
+		return
+	case len(b) == 0:
+		l.finish(c, f.peerClosed(user), false)
+		return
+	}
+	kernel := user
+	if wall != 0 {
+		kernel = min(l.offset.On(wall), user)
+	}
+	done, err := f.take(b, kernel, user, wall != 0)
+	switch {
+	case err != nil:
+		l.finish(c, f.broken(err), false)
+	case done:
+		l.finish(c, verdict{whole: true, at: kernel}, f.resp.KeepAlive() && len(c.rest) == 0)
+	case f.answer.Terminated:
+		l.linger = append(l.linger, lingering{f, f.x.Index})
+	}
+}
+
+// finish ends the exchange on c and keeps the connection if it can be used again.
+func (l *loop) finish(c *line, v verdict, keep bool) {
+	f, now := c.f, l.clock.Now()
+	l.alight(f)
+	c.f = nil
+	c.served++
+	if keep {
+		c.state, c.since = lineIdle, now
+		l.idle = append(l.idle, c)
+	} else {
+		l.discard(c)
+	}
+	l.vacate(f.x.Stage, now)
+	f.how, f.over = v, true
+	if f.unread == 0 {
+		l.settle(f)
+	}
+}
+
+// board puts f at the end of those in flight.
+func (l *loop) board(c *line, f *flight) {
+	c.state, c.f, f.on = lineBusy, f, c
+	f.prev, f.next = l.newest, nil
+	if l.newest != nil {
+		l.newest.next = f
+	} else {
+		l.oldest = f
+	}
+	l.newest = f
+}
+
+// alight takes f from those in flight.
+func (l *loop) alight(f *flight) {
+	if f.prev != nil {
+		f.prev.next = f.next
+	} else {
+		l.oldest = f.next
+	}
+	if f.next != nil {
+		f.next.prev = f.prev
+	} else {
+		l.newest = f.prev
+	}
+	f.prev, f.next = nil, nil
+	l.tally.inFlight--
+}
+
+// expire ends what has taken too long: requests past their time, and everything once the run is cut.
+func (l *loop) expire(now time.Duration) {
+	for f := l.oldest; f != nil; f = l.oldest {
+		sent, _ := f.x.FirstWrite.Get()
+		switch {
+		case now-sent >= l.run.cfg.Timeout:
+			l.finish(f.on, verdict{outcome: record.TimedOut, at: now, err: l.run.timeout}, false)
+		case l.run.cutOff(now):
+			l.finish(f.on, verdict{outcome: record.Cancelled, at: now, err: l.run.cutText()}, false)
+		default:
+			return
+		}
+	}
+}
+
+// finished reports that nothing of this loop's slice is left to do.
+func (l *loop) finished() bool {
+	return l.idleHands() && l.oldest == nil && l.later.empty()
+}
+
+// keepHouse does what can wait: clocks, stale connections, counts for those who watch.
+func (l *loop) keepHouse(now time.Duration) {
+	o := l.clock.Sample()
+	l.step = max(l.step, o.Step(l.offset))
+	l.offset = o
+	l.rec.age(now)
+	l.window.publish(&l.tally)
+	for len(l.idle) > 0 && now-l.idle[0].since >= l.run.cfg.IdleTimeout {
+		l.hangUp(l.idle[0])
+	}
+	keep := l.linger[:0]
+	for _, g := range l.linger {
+		switch {
+		case g.f.on == nil || g.f.x.Index != g.index:
+		case now-g.f.user >= lingerFor:
+			l.finish(g.f.on, verdict{whole: true, at: g.f.kernel}, false)
+		default:
+			keep = append(keep, g)
+		}
+	}
+	l.linger = keep
+	if l.dialling > 0 {
+		l.expireDials(now)
+	}
+}
+
+func (l *loop) account() record.Loop     { return l.usage }
+func (l *loop) clockStep() time.Duration { return l.step }
+
+// epollWorks reports why this kernel cannot run engine E, or nil.
+func epollWorks() error {
+	ts := unix.Timespec{}
+	_, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, ^uintptr(0), 0, 0, uintptr(unsafe.Pointer(&ts)), 0, 0)
+	if e == unix.ENOSYS {
+		return errors.New("engine epoll needs Linux 5.11 or later (epoll_pwait2)")
+	}
+	return nil
+}
+
+// close gives every descriptor back.
+func (l *loop) close() {
+	for _, c := range l.lines {
+		if c != nil {
+			c.sock.Close()
+		}
+	}
+	unix.Close(l.epoll)
+}

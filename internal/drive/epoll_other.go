@@ -1,0 +1,26 @@
+//go:build !linux || (!amd64 && !arm64)
+
+package drive
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"tare/internal/record"
+)
+
+// loop stands for engine E, which this system does not have.
+type loop struct{ usage record.Loop }
+
+var errNoEpoll = errors.New("engine epoll needs Linux on amd64 or arm64")
+
+func epollWorks() error { return errNoEpoll }
+
+func newLoop(*run, int, netip.AddrPort) (*loop, error) { return nil, errNoEpoll }
+
+func (l *loop) warm(int, time.Duration) error { return errNoEpoll }
+func (l *loop) carry()                        {}
+func (l *loop) close()                        {}
+func (l *loop) clockStep() time.Duration      { return 0 }
+func (l *loop) account() record.Loop          { return l.usage }

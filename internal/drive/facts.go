@@ -1,0 +1,89 @@
+package drive
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"tare/internal/record"
+)
+
+// describe fills in what is known of the run before its first request.
+func (r *run) describe(m *record.Manifest) {
+	engine := EngineGoroutine
+	if r.epoll {
+		engine = EngineEpoll
+	}
+	m.Client = record.Client{
+		Engine: engine, Loops: r.loops, GOMAXPROCS: r.procs, KernelStamps: r.stamps, SpinNs: int64(r.cfg.Spin),
+		Connections: r.connections,
+	}
+	m.Clock = record.Clock{StartWall: r.clock.Wall(), StartMonotonicNs: r.clock.MonotonicStart()}
+	m.Stages = make([]record.Stage, len(r.plan.Stages))
+	at := time.Duration(0)
+	for i, s := range r.plan.Stages {
+		kind := "open"
+		if s.Closed {
+			kind = "closed"
+		}
+		at += s.Gap
+		m.Stages[i] = record.Stage{
+			Name: s.Name, Warmup: s.Warmup, Kind: kind, StartMs: ms(at), EndMs: ms(at + s.Duration), Planned: s.Requests,
+			RatePerS: s.Rate, RateToPerS: s.RateTo, Concurrency: s.Concurrency, MaxInFlight: s.MaxInFlight,
+		}
+		at += s.Duration
+	}
+}
+
+// conclude fills in what the run itself has brought.
+func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender) {
+	end := r.clock.Now()
+	for i := range m.Stages {
+		s := &m.Stages[i]
+		s.Planned = r.time.planned[i].Load()
+		if at, ok := r.time.start(i); ok {
+			s.StartMs, s.EndMs = ms(at), ms(r.stageEnd(i, at, end))
+		}
+	}
+	for _, s := range senders {
+		m.Loops = append(m.Loops, s.account())
+		m.Clock.MaxStepNs = max(m.Clock.MaxStepNs, int64(s.clockStep()))
+	}
+	ids := r.feeder.ids
+	m.Plan = record.PlanIDs{PlanID: ids.PlanID, ContentID: ids.ContentID, Requests: ids.Requests, Complete: ctx.Err() == nil}
+	m.State = record.State{
+		Complete: true, EndMs: ms(end), CPUMs: ms(r.ended.cpu - r.began.cpu), GCCycles: r.ended.collections - r.began.collections,
+	}
+	if ctx.Err() != nil {
+		m.State.Cause = context.Cause(ctx).Error()
+	}
+}
+
+// stageEnd is the end of the window of stage i, which started at the offset at, as far as the run got.
+func (r *run) stageEnd(i int, at, end time.Duration) time.Duration {
+	if d := r.plan.Stages[i].Duration; d > 0 {
+		return min(at+d, max(end, at))
+	}
+	if i+1 < len(r.plan.Stages) {
+		if next, ok := r.time.start(i + 1); ok {
+			return next - r.plan.Stages[i+1].Gap
+		}
+	} else if over := r.time.over.Load(); over != notYet {
+		return time.Duration(over)
+	}
+	return end
+}
+
+func ms(d time.Duration) float64 { return float64(d) / 1e6 }
+
+// usage is what the process has used.
+type usage struct {
+	cpu         time.Duration
+	collections int64
+}
+
+func readUsage() usage {
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return usage{cpu: processCPU(), collections: int64(s.NumGC)}
+}

@@ -1,0 +1,137 @@
+package drive
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"tare/internal/drive/clock"
+	"tare/internal/plan"
+	"tare/internal/record"
+)
+
+// feeder walks the plan ahead of time and makes each request's bytes ready in the ring of the sender that will write it.
+type feeder struct {
+	clock *clock.Clock
+	time  *timeline
+	walk  *plan.Walker
+	rings []*ring
+	head  head
+	rec   recorder
+
+	done atomic.Bool // nothing more will come
+	turn int         // ring whose turn it is
+	ids  plan.IDs    // of the requests walked; set when done
+}
+
+// fill keeps the rings filled until the plan ends or ctx does. What is then left of the plan is recorded as not sent.
+func (f *feeder) fill(ctx context.Context) {
+	defer f.done.Store(true)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	var r plan.Request
+	for f.walk.Next(&r) {
+		j := f.await(ctx, tick.C, r.Stage)
+		if ctx.Err() != nil {
+			f.rest(&r)
+			break
+		}
+		if j == nil {
+			f.walk.EndStage()
+			continue
+		}
+		f.ready(j, &r)
+	}
+	f.ids = f.walk.IDs()
+	f.rec.close()
+}
+
+// await finds room for a request of the stage. It returns nil when the stage's time is over, or ctx's.
+func (f *feeder) await(ctx context.Context, tick <-chan time.Time, stage int) *job {
+	for {
+		if f.time.expired(stage, f.clock.Now()) {
+			return nil
+		}
+		if j := f.room(f.time.stages[stage].Closed); j != nil {
+			return j
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// room gives the next slot: in turn for an open stage, wherever there is one for a closed stage.
+func (f *feeder) room(anywhere bool) *job {
+	tries := 1
+	if anywhere {
+		tries = len(f.rings)
+	}
+	for range tries {
+		if j := f.rings[f.turn].slot(); j != nil {
+			return j
+		}
+		if anywhere {
+			f.turn = (f.turn + 1) % len(f.rings)
+		}
+	}
+	return nil
+}
+
+func (f *feeder) ready(j *job, r *plan.Request) {
+	j.index, j.stage, j.due = r.Index, r.Stage, r.Due
+	j.in, j.out = r.InputTokens, r.OutputTokens
+	j.bytes = f.head.appendRequest(j.bytes[:0], r.Index, r.Body)
+	j.made = f.clock.Now()
+	if !f.time.byTime(r.Stage) {
+		f.time.planned[r.Stage].Add(1)
+	}
+	f.rings[f.turn].filled()
+	f.turn = (f.turn + 1) % len(f.rings)
+}
+
+// rest records r and all requests behind it as not sent. Requests of a stage that ends by time were never planned.
+func (f *feeder) rest(r *plan.Request) {
+	f.walk.SkipBodies()
+	for ok := true; ok; ok = f.walk.Next(r) {
+		if f.time.byTime(r.Stage) {
+			f.walk.EndStage()
+			continue
+		}
+		f.time.planned[r.Stage].Add(1)
+		j := job{index: r.Index, stage: r.Stage, due: r.Due, in: r.InputTokens, out: r.OutputTokens}
+		f.rec.add(j.notSent(f.time), f.clock.Now())
+	}
+}
+
+// notSent is the record of a job that was never written.
+func (j *job) notSent(t *timeline) *record.Exchange {
+	at, ok := t.start(j.stage)
+	if !ok {
+		at = 0
+	}
+	return &record.Exchange{
+		Index: j.index, Session: j.index, Stage: j.stage, Due: at + j.due,
+		PlannedIn: j.in, PlannedOut: j.out, Outcome: record.NotSent,
+	}
+}
+
+// head is everything of a request that stands before its body, but for its number and length.
+type head struct {
+	start []byte // request line and fixed headers
+	id    []byte // start of the request id
+}
+
+func (h head) appendRequest(dst []byte, index int64, body []byte) []byte {
+	dst = append(dst, h.start...)
+	dst = append(dst, "X-Request-Id: "...)
+	dst = append(dst, h.id...)
+	dst = strconv.AppendInt(dst, index, 10)
+	dst = append(dst, "\r\nContent-Length: "...)
+	dst = strconv.AppendInt(dst, int64(len(body)), 10)
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...)
+}

@@ -1,0 +1,285 @@
+package drive
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"tare/internal/drive/dialect"
+	"tare/internal/drive/wire"
+	"tare/internal/record"
+)
+
+// flight is one exchange while it lasts: the facts so far and the parser of its reply. Flights are reused, with the memory
+// their events and parser have grown to. It takes the parser's finds as a wire.Sink.
+type flight struct {
+	x      record.Exchange
+	resp   wire.Response
+	answer dialect.Answer
+	reader dialect.Reader
+	later  *later // where events wait to be read; nil to read each at once
+
+	kernel, user time.Duration // arrival of the bytes being fed, and when we had them
+	stamped      bool
+	document     bool   // the reply is not an event stream
+	doc          []byte // what is kept of such a reply
+	encoding     string
+
+	unread int     // events put off
+	over   bool    // it has ended, with events still unread
+	how    verdict // how it ended
+	prev   *flight // neighbours in the order of issue
+	next   *flight
+	on     *line // the connection it is on
+}
+
+const (
+	keepEvents  = 4096     // a flight with room for more events is not kept
+	errorDoc    = 4 << 10  // of an error reply
+	documentMax = 64 << 20 // of a reply that is not streamed
+)
+
+// begin makes f ready for a job that is about to be written.
+func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {
+	f.x = record.Exchange{
+		Index: j.index, Session: j.index, Stage: j.stage, Due: due, Issued: record.At(issued), Delay: delay,
+		PlannedIn: j.in, PlannedOut: j.out, Events: f.x.Events[:0],
+	}
+	f.resp.Reset(f)
+	f.answer.Reset()
+	f.document, f.doc, f.encoding = false, f.doc[:0], ""
+	f.unread, f.over = 0, false
+}
+
+// take feeds bytes that arrived at kernel and were read at user. done reports a complete reply.
+func (f *flight) take(b []byte, kernel, user time.Duration, stamped bool) (done bool, err error) {
+	f.kernel, f.user, f.stamped = kernel, user, stamped
+	f.x.Reads++
+	f.x.BytesIn += int64(len(b))
+	before := len(f.x.Events)
+	rest, done, err := f.resp.Feed(b)
+	f.markMerged(before)
+	if len(rest) > 0 && err == nil {
+		err = errors.New("bytes after the end of the reply")
+	}
+	return done, err
+}
+
+// markMerged flags the events of the read just fed that other event bytes followed: the stamp is that of the last byte.
+func (f *flight) markMerged(before int) {
+	exact := len(f.x.Events) - 1
+	if f.resp.Pending() {
+		exact++
+	}
+	for i := before; i < exact; i++ {
+		f.x.Events[i].Flags |= record.FlagMerged
+	}
+}
+
+// Head takes note of the reply's header block.
+func (f *flight) Head(h *wire.Head) {
+	f.x.HeaderAt = record.At(f.kernel)
+	f.x.Status = h.Status
+	f.document = !h.EventStream || h.Status != 200
+	f.encoding = h.Encoding
+}
+
+// Event stamps one event and reads it, now or later.
+func (f *flight) Event(name, data []byte) {
+	i := f.stamp(record.KindOther)
+	if f.unread == 0 {
+		if m, ok := f.reader.Glance(&f.answer, name, data); ok {
+			f.mean(i, m)
+			return
+		}
+		if f.later == nil {
+			f.mean(i, f.reader.Read(&f.answer, name, data))
+			return
+		}
+	}
+	f.later.put(f, i, name, data)
+}
+
+// Comment stamps a comment.
+func (f *flight) Comment() { f.stamp(record.KindComment) }
+
+// Body keeps a piece of a reply that is not streamed.
+func (f *flight) Body(b []byte) {
+	limit := documentMax
+	if f.x.Status != 200 {
+		limit = errorDoc
+	}
+	f.doc = append(f.doc, b[:min(len(b), limit-len(f.doc))]...)
+}
+
+func (f *flight) stamp(k record.Kind) (i int) {
+	e := record.Event{KernelAt: f.kernel, UserAt: f.user, Kind: k}
+	if f.stamped {
+		e.Flags = record.FlagStamped
+	}
+	f.x.Events = append(f.x.Events, e)
+	return len(f.x.Events) - 1
+}
+
+func (f *flight) mean(i int, m dialect.Meaning) {
+	e := &f.x.Events[i]
+	e.Kind = m.Kind
+	if m.Exact {
+		e.Flags |= record.FlagExact
+		e.Tokens = uint16(min(m.Tokens, 1<<16-1))
+	}
+}
+
+// verdict is how the bytes of a flight ended.
+type verdict struct {
+	outcome record.Outcome // 0: the dialect decides from what was read
+	whole   bool           // the reply was complete
+	at      time.Duration
+	err     string
+}
+
+// close settles the outcome. All events must have been read.
+func (f *flight) close(v verdict) {
+	if f.document && f.x.Status == 200 && v.outcome == 0 && v.whole && f.encoding == "" {
+		f.reader.ReadDocument(&f.answer, f.doc)
+	}
+	x := &f.x
+	x.End = record.At(v.at)
+	if at, ok := f.terminator(); ok {
+		x.End = record.At(at)
+		if v.outcome == record.TimedOut || v.outcome == record.Reset || v.outcome == record.Cancelled {
+			v.outcome, v.whole = 0, true // all that was asked for had come
+		}
+	}
+	x.Usage = f.answer.Usage
+	x.FinishReason = f.answer.FinishReason
+	x.Outcome, x.Error = v.outcome, v.err
+	if x.Outcome == 0 {
+		x.Outcome = f.answer.Outcome(x.Status, v.whole)
+	}
+	if x.Error == "" {
+		x.Error = f.complaint()
+	}
+	x.Error = dialect.Mask(x.Error)
+}
+
+// complaint is what the server said, or what is missing, when the exchange did not complete.
+func (f *flight) complaint() string {
+	switch f.x.Outcome {
+	case record.StreamError:
+		return f.answer.Error
+	case record.HTTPError:
+		return string(f.doc[:min(len(f.doc), errorDoc)])
+	case record.Truncated:
+		if f.encoding != "" {
+			return "the reply is encoded as " + f.encoding + ", which was not asked for"
+		}
+		return "the reply ended before its end marker"
+	case record.Empty:
+		return "the reply held no token"
+	}
+	return ""
+}
+
+// terminator is the arrival of the reply's end marker.
+func (f *flight) terminator() (time.Duration, bool) {
+	for i := len(f.x.Events) - 1; i >= 0; i-- {
+		if f.x.Events[i].Kind == record.KindTerminator {
+			return f.x.Events[i].KernelAt, true
+		}
+	}
+	return 0, false
+}
+
+// recycle makes f fit to be kept for another exchange; it reports whether it is worth keeping.
+func (f *flight) recycle() bool {
+	f.on = nil
+	if cap(f.doc) > keepBytes {
+		f.doc = nil
+	}
+	return cap(f.x.Events) <= keepEvents
+}
+
+// peerClosed says how the flight ends when the server has closed the connection.
+func (f *flight) peerClosed(at time.Duration) verdict {
+	err := f.resp.EOF()
+	switch {
+	case err == nil:
+		return verdict{whole: true, at: at}
+	case !f.resp.Started():
+		return verdict{outcome: record.Reset, at: at, err: "the server closed the connection without a reply"}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return verdict{at: at, err: "the server closed the connection within the reply"}
+	}
+	return verdict{at: at, err: err.Error()}
+}
+
+// broken says how the flight ends when its bytes are no HTTP reply.
+func (f *flight) broken(err error) verdict {
+	v := verdict{at: f.user, err: "read reply: " + err.Error()}
+	if f.x.Status == 0 {
+		v.outcome = record.HTTPError
+	} else {
+		v.outcome = record.StreamError
+	}
+	return v
+}
+
+// unwritten says how the flight ends when its request could not be written.
+func unwritten(at time.Duration, err error) verdict {
+	return verdict{outcome: record.Reset, at: at, err: "write request: " + err.Error()}
+}
+
+// later holds events that are to be read when there is time, in order. Its memory belongs to one event loop.
+type later struct {
+	events []lateEvent
+	bytes  []byte
+	read   int // events read of those
+	at     int // where the next one's bytes start
+}
+
+type lateEvent struct {
+	f          *flight
+	index      int
+	name, data int // lengths
+}
+
+// laterBytes is how much may wait before it is read at once.
+const laterBytes = 256 << 10
+
+func (l *later) put(f *flight, index int, name, data []byte) {
+	f.unread++
+	l.events = append(l.events, lateEvent{f, index, len(name), len(data)})
+	l.bytes = append(append(l.bytes, name...), data...)
+}
+
+func (l *later) full() bool { return len(l.bytes)-l.at >= laterBytes }
+
+func (l *later) empty() bool { return l.read == len(l.events) }
+
+// catchUp reads up to n of the waiting events, and calls settle for each flight that had ended meanwhile.
+func (l *later) catchUp(n int, settle func(*flight)) {
+	for ; n > 0 && !l.empty(); n-- {
+		e := l.events[l.read]
+		name := l.bytes[l.at : l.at+e.name]
+		data := l.bytes[l.at+e.name : l.at+e.name+e.data]
+		l.read++
+		l.at += e.name + e.data
+		e.f.mean(e.index, e.f.reader.Read(&e.f.answer, name, data))
+		e.f.unread--
+		if e.f.unread == 0 && e.f.over {
+			settle(e.f)
+		}
+	}
+	if l.empty() {
+		l.clear()
+	}
+}
+
+func (l *later) clear() {
+	clear(l.events)
+	l.events, l.bytes, l.read, l.at = l.events[:0], l.bytes[:0], 0, 0
+	if cap(l.bytes) > 4*laterBytes {
+		l.bytes = nil
+	}
+}

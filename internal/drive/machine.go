@@ -1,0 +1,99 @@
+package drive
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+
+	"tare/internal/drive/wire"
+)
+
+// fit chooses what the configuration leaves to the machine and refuses what it cannot do.
+func (r *run) fit() error {
+	if err := r.chooseEngine(); err != nil {
+		return err
+	}
+	cpus := runtime.NumCPU()
+	r.loops = cmp.Or(r.cfg.Loops, max(1, cpus-1))
+	r.loops = min(r.loops, r.fewest())
+	r.procs = r.cfg.Procs
+	if r.procs == 0 {
+		r.procs = r.loops + 1
+		if !r.epoll {
+			r.procs = max(r.loops, cpus) + 1
+		}
+	}
+	if r.epoll && r.procs <= r.loops {
+		return fmt.Errorf("client.procs: must be above the %d event loops, got %d", r.loops, r.procs)
+	}
+	open := openFiles()
+	r.linesPerLoop = max(1, (open-spareFiles)/r.loops)
+	r.connections = min(cmp.Or(r.cfg.Connections, r.likelyInFlight()), r.linesPerLoop*r.loops)
+	r.stamps = wire.HasStamps && r.cfg.Dial == nil
+	return nil
+}
+
+const (
+	spareFiles     = 64  // descriptors for other than connections
+	mostDialled    = 512 // before the start of an open load, unless more are asked for
+	likelyResponse = 0.1 // seconds a request is in flight, when nothing is known of the server
+)
+
+func (r *run) chooseEngine() error {
+	odd := r.cfg.TLS != nil || r.cfg.Dial != nil
+	works := epollWorks()
+	switch r.cfg.Engine {
+	case EngineAuto, "":
+		r.epoll = works == nil && !odd
+	case EngineGoroutine:
+	case EngineEpoll:
+		if odd {
+			return errors.New("engine epoll speaks plaintext HTTP/1.1 only: use engine goroutine")
+		}
+		if works != nil {
+			return works
+		}
+		r.epoll = true
+	default:
+		return fmt.Errorf("client.engine: must be auto, epoll or goroutine, got %q", r.cfg.Engine)
+	}
+	return nil
+}
+
+// fewest is the smallest number of requests that any stage may have in flight: more shards could not share them out.
+func (r *run) fewest() int {
+	n := math.MaxInt
+	for _, s := range r.plan.Stages {
+		if s.Closed {
+			n = min(n, max(1, s.Concurrency))
+		}
+		if s.MaxInFlight > 0 {
+			n = min(n, s.MaxInFlight)
+		}
+	}
+	return n
+}
+
+// likelyInFlight is how many connections the load will probably need at once.
+func (r *run) likelyInFlight() int {
+	n := r.loops
+	for _, s := range r.plan.Stages {
+		need := min(int(math.Ceil(max(s.Rate, s.RateTo)*likelyResponse)), mostDialled)
+		if s.MaxInFlight > 0 {
+			need = min(need, s.MaxInFlight)
+		}
+		n = max(n, need, s.Concurrency)
+	}
+	return n
+}
+
+func newHead(cfg Config) head {
+	h := head{id: []byte(cfg.RunID + "-")}
+	h.start = fmt.Appendf(h.start, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n", cfg.Path, cfg.Host)
+	for _, line := range cfg.Header {
+		h.start = fmt.Appendf(h.start, "%s\r\n", line)
+	}
+	return h
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package drive
+
+func memoryLimit() int64 { return fallbackMemory }

@@ -1,0 +1,190 @@
+package drive
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"tare/internal/drive/clock"
+	"tare/internal/record"
+)
+
+// shard is one sender's slice of the plan and the account of what became of it. It is not safe for concurrent use.
+type shard struct {
+	run   *run
+	id    int
+	clock *clock.Clock
+	ring  *ring
+	rec   recorder
+
+	freed      []time.Duration // moments from which a closed stage's next requests are due
+	freedStage int
+	blocked    record.Delay  // what held the first job up last
+	blockedAt  time.Duration // and when
+
+	tally  tally
+	window *window
+	spare  []*flight
+}
+
+func newShard(r *run, id int) shard {
+	return shard{
+		run: r, id: id, clock: r.clock, ring: r.rings[id], rec: recorder{to: r.writer},
+		freedStage: -1, blockedAt: math.MinInt64, window: &r.windows[id],
+	}
+}
+
+const (
+	longestWait = time.Millisecond       // between two looks at what else there is to do
+	pacerReach  = 100 * time.Microsecond // lateness that needs no cause
+)
+
+// next is the first job of the slice and when it is due. It disposes of jobs whose time to be sent is over. j is nil while
+// there is none ready; known is false while its due time depends on replies.
+func (s *shard) next(now time.Duration) (j *job, due time.Duration, known bool) {
+	for {
+		j = s.ring.first()
+		switch {
+		case j == nil:
+			return nil, 0, false
+		case s.run.stopped(now):
+			s.drop(j, now)
+		case s.run.time.expired(j.stage, now):
+			s.ring.taken()
+		default:
+			due, known = s.due(j)
+			return j, due, known
+		}
+	}
+}
+
+func (s *shard) due(j *job) (at time.Duration, known bool) {
+	start, ok := s.run.time.start(j.stage)
+	if !ok {
+		return 0, false
+	}
+	stage := &s.run.time.stages[j.stage]
+	if !stage.Closed {
+		return start + j.due, true
+	}
+	if s.freedStage != j.stage {
+		s.freedStage, s.freed = j.stage, s.freed[:0]
+		for range s.share(stage.Concurrency) {
+			s.freed = append(s.freed, start)
+		}
+	}
+	if len(s.freed) == 0 {
+		return 0, false
+	}
+	return s.freed[0], true
+}
+
+// full reports that the declared in-flight limit holds j back.
+func (s *shard) full(j *job, now time.Duration) bool {
+	limit := s.run.time.stages[j.stage].MaxInFlight
+	if limit == 0 || s.tally.inFlight < int64(s.share(limit)) {
+		return false
+	}
+	s.blocked, s.blockedAt = record.DelayInFlightCap, now
+	return true
+}
+
+// unconnected takes note that no connection was there for the first job.
+func (s *shard) unconnected(now time.Duration) {
+	s.blocked, s.blockedAt = record.DelayNoConnection, now
+}
+
+// share is this slice's part of a whole n.
+func (s *shard) share(n int) int {
+	part := n / s.run.loops
+	if s.id < n%s.run.loops {
+		part++
+	}
+	return part
+}
+
+// flight gives a flight for the first job, which is due, and takes note that it is under way.
+func (s *shard) begin(f *flight, j *job, due, now time.Duration) {
+	f.begin(j, due, now, s.cause(j, due, now))
+	s.occupy(j)
+}
+
+// occupy takes a place of a closed stage for j.
+func (s *shard) occupy(j *job) {
+	if s.run.time.stages[j.stage].Closed {
+		s.freed = append(s.freed[:0], s.freed[1:]...)
+	}
+	if s.run.time.byTime(j.stage) {
+		s.run.time.planned[j.stage].Add(1)
+	}
+}
+
+// vacate gives a place of a closed stage free, and opens the next stage when this was the last request of its own.
+func (s *shard) vacate(stage int, now time.Duration) {
+	if stage == s.freedStage {
+		s.freed = append(s.freed, now)
+	}
+	s.run.time.ended(stage, now)
+}
+
+// cause says why a request that is taken up now was not at its due time.
+func (s *shard) cause(j *job, due, now time.Duration) record.Delay {
+	switch {
+	case s.blockedAt >= due:
+		return s.blocked
+	case now-due <= pacerReach:
+		return record.DelayNone
+	case j.made > due:
+		return record.DelayNotPrepared
+	}
+	return record.DelayBusy
+}
+
+// drop records the first job as not sent.
+func (s *shard) drop(j *job, now time.Duration) {
+	if !s.run.time.byTime(j.stage) {
+		x := j.notSent(s.run.time)
+		if s.blockedAt >= x.Due {
+			x.Delay = s.blocked
+		}
+		s.rec.add(x, now)
+	}
+	s.ring.taken()
+}
+
+// refuse records a job for which no connection could be had. The caller has not taken it yet.
+func (s *shard) refuse(j *job, due time.Duration, cause error) {
+	now := s.clock.Now()
+	s.occupy(j)
+	x := j.notSent(s.run.time)
+	x.Due, x.Issued, x.End = due, record.At(now), record.At(now)
+	x.Delay = record.DelayNoConnection
+	x.Outcome, x.Error = record.ConnectFailed, fmt.Sprintf("connect to %s: %v", s.run.cfg.Address, cause)
+	s.rec.add(x, now)
+	s.tally.failed++
+	s.vacate(j.stage, now)
+}
+
+// settle records a flight that has ended and been read.
+func (s *shard) settle(f *flight) {
+	f.close(f.how)
+	s.rec.add(&f.x, s.clock.Now())
+	s.tally.ended(&f.x)
+	if f.recycle() {
+		s.spare = append(s.spare, f)
+	}
+}
+
+// flight gives one of the flights kept, or nil.
+func (s *shard) kept() *flight {
+	n := len(s.spare)
+	if n == 0 {
+		return nil
+	}
+	f := s.spare[n-1]
+	s.spare = s.spare[:n-1]
+	return f
+}
+
+// idleHands reports that no more jobs will come.
+func (s *shard) idleHands() bool { return s.run.feeder.done.Load() && s.ring.first() == nil }

@@ -1,0 +1,112 @@
+package drive
+
+import (
+	"math/bits"
+	"sync"
+	"time"
+
+	"tare/internal/record"
+)
+
+// tally counts one sender's work. The sender alone writes it; publish copies it for those who watch.
+type tally struct {
+	sent, done, failed int64
+	inFlight           int64
+	maxInFlight        int64
+	tokens             int64 // token events
+	reads, events      int64
+	dials              int64
+	slip, lag          spread
+}
+
+// ended takes in a finished exchange.
+func (t *tally) ended(x *record.Exchange) {
+	t.reads += int64(x.Reads)
+	t.events += int64(len(x.Events))
+	for i := range x.Events {
+		e := &x.Events[i]
+		if e.Kind.Token() {
+			t.tokens++
+		}
+		if e.Flags&record.FlagStamped != 0 {
+			t.lag.add(e.UserAt - e.KernelAt)
+		}
+	}
+	if x.Outcome == record.Completed {
+		t.done++
+	} else {
+		t.failed++
+	}
+}
+
+// wrote takes in a request that was just written.
+func (t *tally) wrote(slip time.Duration) {
+	t.sent++
+	t.inFlight++
+	t.maxInFlight = max(t.maxInFlight, t.inFlight)
+	t.slip.add(slip)
+}
+
+// spread is a coarse histogram for the live display: four buckets an octave, good to 12 %.
+type spread [256]uint32
+
+func (s *spread) add(d time.Duration) {
+	u := uint64(max(d, 1))
+	octave := bits.Len64(u)
+	quarter := 0
+	if octave > 2 {
+		quarter = int(u>>(octave-3)) & 3
+	}
+	s[octave*4+quarter&255]++
+}
+
+func (s *spread) merge(o *spread) {
+	for i := range s {
+		s[i] += o[i]
+	}
+}
+
+// quantile is the upper edge of the bucket that holds the q-quantile; 0 when nothing was added.
+func (s *spread) quantile(q float64) time.Duration {
+	var n uint64
+	for _, c := range s {
+		n += uint64(c)
+	}
+	want := uint64(q * float64(n))
+	var seen uint64
+	for i, c := range s {
+		seen += uint64(c)
+		if c > 0 && seen > want {
+			octave, quarter := i/4, i%4
+			if octave <= 2 {
+				return time.Duration(1) << octave
+			}
+			return time.Duration(4+quarter+1) << (octave - 3)
+		}
+	}
+	return 0
+}
+
+// window is a tally that others may look at.
+type window struct {
+	mu sync.Mutex
+	t  tally
+}
+
+func (w *window) publish(t *tally) {
+	w.mu.Lock()
+	w.t = *t
+	w.mu.Unlock()
+}
+
+func (w *window) look(into *tally) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	into.sent += w.t.sent
+	into.done += w.t.done
+	into.failed += w.t.failed
+	into.inFlight += w.t.inFlight
+	into.tokens += w.t.tokens
+	into.slip.merge(&w.t.slip)
+	into.lag.merge(&w.t.lag)
+}

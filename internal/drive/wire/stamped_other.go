@@ -1,0 +1,17 @@
+//go:build !linux || (!amd64 && !arm64)
+
+package wire
+
+import "net"
+
+// HasStamps says whether this system stamps what a TCP connection receives.
+const HasStamps = false
+
+// Stamped is a TCP connection with receive stamps, which this system does not have.
+type Stamped struct{ net.Conn }
+
+// Stamp is not to be had on this system.
+func Stamp(net.Conn) (*Stamped, bool) { return nil, false }
+
+// Last is always 0.
+func (*Stamped) Last() int64 { return 0 }
