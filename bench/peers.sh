@@ -96,6 +96,7 @@ one() {
 	wrk) command=(wrk -t1 -c"$CONCURRENCY" -d"${seconds}s" -s "$OUT/post.lua" "$CHAT") ;;
 	hey) command=(hey -z "${seconds}s" -c "$CONCURRENCY" -m POST -T application/json -D "$OUT/body.json" "$CHAT") ;;
 	esac
+	kill -0 "$server" 2>/dev/null || { echo "peers.sh: the simulator has ended, see $OUT/sim.log" >&2; exit 1; }
 	echo "$profile $tool asked=$asked round=$round" >&2
 	setpriv --pdeathsig TERM "$OUT/bin/peers" measure -profile "$profile" -tool "$tool" -format "$format" -asked "$asked" -tokens "$tokens" \
 		-round "$round" -duration "${seconds}s" -server "$server" -artefact "$art" -out "$RESULTS" -- \

@@ -115,7 +115,10 @@ func (l *Line) readK6(file string) error {
 	if err := readJSON(file, &s); err != nil {
 		return err
 	}
-	l.Values[achieved] = s.Metrics.Requests.Rate
+	if s.Metrics.Requests.Count == 0 {
+		return errors.New("no requests in it")
+	}
+	l.Values[achieved] = s.Metrics.Requests.Rate * (1 - s.Metrics.Failed.Passes/s.Metrics.Requests.Count)
 	l.Values[failed] = s.Metrics.Failed.Passes + s.Metrics.Dropped.Count
 	return nil
 }
@@ -152,7 +155,7 @@ func (l *Line) readHits(r io.Reader) error {
 		return errors.New("no results")
 	}
 	slices.SortFunc(sent, time.Time.Compare)
-	l.Values[achieved] = float64(len(sent)-1) / sent[len(sent)-1].Sub(sent[0]).Seconds()
+	l.Values[achieved] = float64(len(sent)-1-bad) / sent[len(sent)-1].Sub(sent[0]).Seconds()
 	l.Values[failed] = float64(bad)
 	l.slipFromEven(sent)
 	return nil
