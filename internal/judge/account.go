@@ -1,0 +1,243 @@
+package judge
+
+import (
+	"time"
+
+	"tare/internal/judge/measure"
+	"tare/internal/judge/stats"
+	"tare/internal/judge/verdict"
+	"tare/internal/record"
+)
+
+// account gathers the figures of one stage, or of several merged.
+type account struct {
+	outcomes Outcomes
+	sent     int64
+	missing  int64
+	failures messages
+	delays   Delays
+	events   Events
+	tallies  []measure.Tally // one for each row of the table
+
+	// counted by the clock, whichever stage the request belongs to
+	writes      int64 // first writes in the window
+	completions int64
+	outTokens   int64
+	inTokens    int64
+
+	uncounted   int64 // completed replies whose output tokens the server did not count
+	inputKnown  bool
+	outputKnown bool
+
+	slip                   stats.Distribution // slip the client answers for, ns
+	due, inWindow, capped  int64
+	notSent, notSentCapped int64
+	attempted, failed      int64
+}
+
+func newAccount(metrics int) *account {
+	return &account{failures: messages{}, tallies: make([]measure.Tally, metrics)}
+}
+
+// add takes a request that belongs to the stage.
+func (a *account) add(r *measure.Reply, table []measure.Metric, w window) {
+	*a.outcomes.Of(r.Outcome)++
+	a.failures.add(r.Exchange)
+	a.measure(r, table)
+	if r.WasSent {
+		a.sent++
+		a.addDelay(r)
+		a.events.add(r)
+	}
+	if r.Outcome == record.Completed && !r.OutputKnown {
+		a.uncounted++
+	}
+	a.addEvidence(r, w)
+}
+
+func (a *account) measure(r *measure.Reply, table []measure.Metric) {
+	for i := range table {
+		m := &table[i]
+		if m.Over.Holds(r) && !m.Of(r, &a.tallies[i]) {
+			a.tallies[i].Undefined++
+		}
+	}
+}
+
+func (a *account) addDelay(r *measure.Reply) {
+	if d := a.delays.Of(r.Delay); d != nil {
+		d.Requests++
+		d.Longest = larger(d.Longest, Some(float64(r.Sent-r.Due)/1e6))
+	}
+}
+
+func larger(a, b Number) Number {
+	if !a.defined || b.defined && b.value > a.value {
+		return b
+	}
+	return a
+}
+
+func (e *Events) add(r *measure.Reply) {
+	e.All += int64(len(r.Events))
+	e.Token += int64(len(r.Tokens))
+	e.Stamped += r.Stamped
+	e.Merged += r.Merged
+	e.MergedReads += r.MergedReads
+	e.Reads += int64(r.Reads)
+}
+
+// addEvidence keeps what the gates need. A request held back by the declared in-flight limit is late by the user's choice,
+// and one that waited for a connection by the network's and the server's doing: neither may accuse the client.
+func (a *account) addEvidence(r *measure.Reply, w window) {
+	held := r.Delay == record.DelayInFlightCap
+	if held {
+		a.capped++
+	}
+	switch {
+	case r.Outcome == record.NotSent && held:
+		a.notSentCapped++
+	case r.Outcome == record.NotSent:
+		a.notSent++
+		a.due++
+	default:
+		a.attempted++
+		if r.Outcome != record.Completed {
+			a.failed++
+		}
+		if r.WasSent && !held {
+			wait, _ := measure.ConnectWait(r)
+			a.slip.Add(int64(r.Sent - wait - r.Due))
+			a.due++
+			if w.holds(r.Sent - wait) {
+				a.inWindow++
+			}
+		}
+	}
+}
+
+func (a *account) merge(b *account) {
+	for _, o := range record.Outcomes {
+		*a.outcomes.Of(o) += *b.outcomes.Of(o)
+	}
+	a.sent += b.sent
+	a.missing += b.missing
+	a.failures.merge(b.failures)
+	a.delays.merge(&b.delays)
+	a.events.merge(&b.events)
+	for i := range a.tallies {
+		a.tallies[i].Merge(&b.tallies[i])
+	}
+	a.writes += b.writes
+	a.completions += b.completions
+	a.outTokens += b.outTokens
+	a.inTokens += b.inTokens
+	a.uncounted += b.uncounted
+	a.inputKnown = a.inputKnown || b.inputKnown
+	a.outputKnown = a.outputKnown || b.outputKnown
+}
+
+func (d *Delays) merge(other *Delays) {
+	for cause := record.DelayNone; d.Of(cause) != nil; cause++ {
+		to, from := d.Of(cause), other.Of(cause)
+		to.Requests += from.Requests
+		to.Longest = larger(to.Longest, from.Longest)
+	}
+}
+
+func (e *Events) merge(other *Events) {
+	e.All += other.All
+	e.Token += other.Token
+	e.Stamped += other.Stamped
+	e.Merged += other.Merged
+	e.MergedReads += other.MergedReads
+	e.Reads += other.Reads
+}
+
+// evidence hands over what the gates look at. Cancelled requests count as failed ones, except where the run was ended on
+// purpose.
+func (a *account) evidence(s record.Stage, interrupted bool, index map[string]int) verdict.Stage {
+	values := func(name string) *stats.Distribution { return a.tallies[index[name]].Values() }
+	failed, attempted := a.failed, a.attempted
+	if interrupted {
+		failed -= a.outcomes.Cancelled
+		attempted -= a.outcomes.Cancelled
+	}
+	return verdict.Stage{
+		Name: s.Name, Open: s.Kind == "open", Slip: &a.slip,
+		TTFT: values(measure.TTFT), E2E: values(measure.E2E), ICL: values(measure.ICL), Lag: values(measure.ReceiveLag),
+		Due: a.due, InWindow: a.inWindow, Capped: a.capped,
+		NotSent: a.notSent, NotSentCapped: a.notSentCapped,
+		Attempted: attempted, Failed: failed,
+	}
+}
+
+// window is the span in which a stage's requests fall due, [start, end) since the start of the run.
+type window struct{ start, end time.Duration }
+
+func (w window) holds(at time.Duration) bool { return w.start <= at && at < w.end }
+
+func (w window) length() time.Duration { return max(w.end-w.start, 0) }
+
+// figures turns an account into the part of a Summary: asked is the span its plan covers, lasted the span that was run.
+// A closed loop has no planned rate.
+func (a *account) figures(table []measure.Metric, kind string, planned int64, asked, lasted time.Duration) Part {
+	p := Part{
+		Kind: kind, WindowMs: float64(lasted) / 1e6,
+		Planned: planned, Sent: a.sent, Missing: a.missing, Outcomes: a.outcomes,
+		Failures: a.failures.most(), Delays: a.delays, Events: a.events, Metrics: Metrics{},
+		AchievedRate:  perSecond(a.writes, lasted),
+		CompletedRate: perSecond(a.completions, lasted),
+	}
+	if kind == "open" {
+		p.PlannedRate = perSecond(planned, asked)
+	}
+	if a.inputKnown {
+		p.InputRate = perSecond(a.inTokens, lasted)
+	}
+	if a.outputKnown {
+		p.OutputRate = perSecond(a.outTokens, lasted)
+	}
+	for i, m := range table {
+		p.Metrics[m.Name] = figures(m.Unit, &a.tallies[i])
+	}
+	return p
+}
+
+func perSecond(n int64, span time.Duration) Number {
+	if span <= 0 {
+		return Number{}
+	}
+	return Some(float64(n) / span.Seconds())
+}
+
+func figures(unit measure.Unit, t *measure.Tally) Figures {
+	d := t.Values()
+	at := func(ppm int64) Number { return scaled(unit)(d.Quantile(ppm)) }
+	f := Figures{
+		N: d.N(), Undefined: t.Undefined,
+		Mean: scaled(unit)(d.Mean()), Min: at(0),
+		P1: at(stats.P1), P5: at(stats.P5), P10: at(stats.P10), P25: at(stats.P25), P50: at(stats.P50), P75: at(stats.P75),
+		P90: at(stats.P90), P95: at(stats.P95), P99: at(stats.P99), P999: at(stats.P999), Max: at(1_000_000),
+		RatioOfMeans: scaled(unit)(t.RatioOfMeans()),
+	}
+	if t.Bounded > 0 {
+		f.Bounds = Bounds{Bounded: t.Bounded, Low: ends(unit, t.Lows()), High: ends(unit, t.Highs())}
+	}
+	return f
+}
+
+func ends(unit measure.Unit, d *stats.Distribution) Range {
+	at := func(ppm int64) Number { return scaled(unit)(d.Quantile(ppm)) }
+	return Range{Mean: scaled(unit)(d.Mean()), P50: at(stats.P50), P90: at(stats.P90), P99: at(stats.P99), Max: at(1_000_000)}
+}
+
+// scaled makes Numbers in the reported unit of values in the base unit.
+func scaled(unit measure.Unit) func(v float64, ok bool) Number {
+	return func(v float64, ok bool) Number {
+		if !ok {
+			return Number{}
+		}
+		return Some(v / unit.Scale())
+	}
+}

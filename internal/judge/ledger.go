@@ -1,0 +1,266 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"tare/internal/judge/measure"
+	"tare/internal/judge/verdict"
+	"tare/internal/record"
+)
+
+// Summarize reads the run directory dir and makes its Summary.
+func Summarize(dir string) (*Summary, error) {
+	m, err := record.ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	l, err := Begin(m)
+	if err != nil {
+		return nil, fmt.Errorf("manifest of %s: %w", dir, err)
+	}
+	tail, err := record.ReadLog(dir, l.Add)
+	if err != nil {
+		return nil, fmt.Errorf("judge %s: %w", dir, err)
+	}
+	return l.Finish(tail), nil
+}
+
+// Ledger gathers the exchanges of one run. Its memory does not depend on how many there are, but for one bit each.
+type Ledger struct {
+	manifest   *record.Manifest
+	table      []measure.Metric
+	index      map[string]int // rows of the table by name
+	windows    []window       // of the stages, as planned
+	stages     []*account
+	seen       seen
+	recorded   int64
+	duplicates int64
+	last       time.Duration // last moment on record
+	reply      measure.Reply
+}
+
+// Begin starts a ledger for the run that m describes. It keeps m.
+func Begin(m *record.Manifest) (*Ledger, error) {
+	if len(m.Stages) == 0 {
+		return nil, fmt.Errorf("stages: must name at least one, got none")
+	}
+	l := &Ledger{manifest: m, table: measure.Table(), index: map[string]int{}, seen: seen{}}
+	for i, row := range l.table {
+		l.index[row.Name] = i
+	}
+	for i, s := range m.Stages {
+		w := window{moment(s.StartMs), moment(s.EndMs)}
+		if w.end <= w.start { // a stage that ends by count and whose end was never written
+			w.end = math.MaxInt64
+			if i+1 < len(m.Stages) && m.Stages[i+1].StartMs > s.StartMs {
+				w.end = moment(m.Stages[i+1].StartMs)
+			}
+		}
+		l.windows = append(l.windows, w)
+		l.stages = append(l.stages, newAccount(len(l.table)))
+	}
+	return l, nil
+}
+
+func moment(ms float64) time.Duration { return time.Duration(math.Round(ms * 1e6)) }
+
+// Add takes one exchange, in any order, and keeps nothing of it. A second exchange of the same index is counted, not measured.
+func (l *Ledger) Add(x *record.Exchange) error {
+	if x.Stage < 0 || x.Stage >= len(l.stages) {
+		return fmt.Errorf("request %d: stage must be below %d, got %d", x.Index, len(l.stages), x.Stage)
+	}
+	if new(Outcomes).Of(x.Outcome) == nil {
+		return fmt.Errorf("request %d: outcome %d is none", x.Index, x.Outcome)
+	}
+	if !l.seen.add(x.Index) {
+		l.duplicates++
+		return nil
+	}
+	l.recorded++
+	r := &l.reply
+	r.Read(x)
+	l.stages[x.Stage].add(r, l.table, l.windows[x.Stage])
+	l.clockIn(r)
+	return nil
+}
+
+// clockIn counts what happened in each window, whichever stage the request belongs to.
+func (l *Ledger) clockIn(r *measure.Reply) {
+	if r.WasSent {
+		l.last = max(l.last, r.Sent)
+		if a := l.during(r.Sent, r.Stage); a != nil {
+			a.writes++
+		}
+	}
+	if r.Ended {
+		l.last = max(l.last, r.Finish)
+		if a := l.during(r.Finish, r.Stage); a != nil && r.Outcome == record.Completed {
+			a.completions++
+		}
+	}
+	r.EachToken(func(at time.Duration, n int64) {
+		if a := l.during(at, r.Stage); a != nil {
+			a.outTokens += n
+			a.outputKnown = true
+		}
+	})
+	l.clockInput(r)
+}
+
+func (l *Ledger) clockInput(r *measure.Reply) {
+	begun, ok := r.FirstToken.At, r.FirstToken.Known
+	if !ok {
+		begun, ok = r.Finish, r.Ended
+	}
+	if !ok || !r.Usage.Known {
+		return
+	}
+	if a := l.during(begun, r.Stage); a != nil {
+		a.inTokens += int64(r.Usage.Input)
+		a.inputKnown = true
+	}
+}
+
+// during returns the account of the stage in whose window a moment lies, nil between stages. The guess is tried first.
+func (l *Ledger) during(at time.Duration, guess int) *account {
+	if l.windows[guess].holds(at) {
+		return l.stages[guess]
+	}
+	for i, w := range l.windows {
+		if w.holds(at) {
+			return l.stages[i]
+		}
+	}
+	return nil
+}
+
+// Finish makes the Summary of what was added; tail says what the log had lost.
+func (l *Ledger) Finish(tail record.Tail) *Summary {
+	m := l.manifest
+	s := &Summary{Schema: SummarySchema, Stages: []Part{}}
+	e := &verdict.Evidence{Client: m.Client, Clock: m.Clock, Loops: m.Loops, State: m.State, Recorded: l.recorded, Duplicates: l.duplicates}
+	total := newAccount(len(l.table))
+	var sum span
+	for i, stage := range m.Stages {
+		a := l.stages[i]
+		planned := l.planned(stage, a)
+		recorded := a.outcomes.Sum()
+		a.missing = max(planned-recorded, 0)
+		e.Planned += planned
+		e.Excess += max(recorded-planned, 0)
+		asked, lasted := l.spans(i)
+		part := a.figures(l.table, stage.Kind, max(planned, recorded), asked, lasted)
+		part.Name, part.Warmup = stage.Name, stage.Warmup
+		part.StartMs, part.EndMs = stage.StartMs, stage.StartMs+float64(lasted)/1e6
+		s.Stages = append(s.Stages, part)
+		if !stage.Warmup {
+			total.merge(a)
+			sum.add(part, asked, lasted)
+			e.Stages = append(e.Stages, a.evidence(stage, e.Interrupted(), l.index))
+		}
+	}
+	s.Total = total.figures(l.table, sum.kind, sum.requests, sum.asked, sum.lasted)
+	s.Total.Name, s.Total.StartMs, s.Total.EndMs = "total", sum.startMs, sum.endMs
+	s.Verdict = verdict.Judge(e)
+	s.Run = l.run(e)
+	s.Warnings = l.warnings(s, e, total, tail)
+	return s
+}
+
+// planned is how many requests the stage should have on record. A closed stage that ends by time plans none of its own: until
+// its end is written, what is recorded is what was issued.
+func (l *Ledger) planned(s record.Stage, a *account) int64 {
+	if s.Kind != "open" && s.Planned == 0 && !l.manifest.State.Complete {
+		return a.outcomes.Sum()
+	}
+	return s.Planned
+}
+
+// spans are the planned length of a stage's window, and what of it the run lasted for.
+func (l *Ledger) spans(i int) (asked, lasted time.Duration) {
+	w := l.windows[i]
+	end := l.last
+	if l.manifest.State.EndMs > 0 {
+		end = moment(l.manifest.State.EndMs)
+	}
+	cut := window{w.start, min(w.end, end)}
+	if w.end == math.MaxInt64 {
+		return cut.length(), cut.length()
+	}
+	if l.manifest.State.Complete && l.manifest.State.Cause == "" {
+		return w.length(), w.length()
+	}
+	return w.length(), cut.length()
+}
+
+// span adds up the measured stages.
+type span struct {
+	requests       int64
+	asked, lasted  time.Duration
+	startMs, endMs float64
+	kind           string
+}
+
+func (t *span) add(p Part, asked, lasted time.Duration) {
+	if t.kind == "" {
+		t.kind, t.startMs = p.Kind, p.StartMs
+	} else if t.kind != p.Kind {
+		t.kind = "mixed"
+	}
+	t.requests += p.Planned
+	t.asked += asked
+	t.lasted += lasted
+	t.endMs = max(t.endMs, p.EndMs)
+}
+
+func (l *Ledger) run(e *verdict.Evidence) Run {
+	m := l.manifest
+	r := Run{
+		Target: m.Target, Tool: m.Tool, Plan: m.Plan, Client: m.Client, Env: m.Env, Cause: m.State.Cause, GCCycles: m.State.GCCycles,
+		Complete: m.State.Complete && m.State.Cause == "" && e.Recorded == e.Planned,
+		EndMs:    Some(float64(l.last) / 1e6),
+	}
+	if !m.Clock.StartWall.IsZero() {
+		r.Start = m.Clock.StartWall.Format(time.RFC3339Nano)
+	}
+	if m.State.EndMs > 0 {
+		r.EndMs, r.CPUMs = Some(m.State.EndMs), Some(m.State.CPUMs)
+	}
+	return r
+}
+
+// warnings are the manifest's, and what the reader of the figures must know besides.
+func (l *Ledger) warnings(s *Summary, e *verdict.Evidence, total *account, tail record.Tail) []string {
+	all := append([]string{}, l.manifest.Warnings...)
+	warn := func(when bool, format string, args ...any) {
+		if when {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	state := l.manifest.State
+	warn(state.Cause != "", "the run was cut short: %s", state.Cause)
+	warn(state.Cause == "" && !state.Complete, "the run did not come to its end: the figures are those of the records that were written")
+	warn(e.Recorded < e.Planned, "%d of %d planned requests have no record", e.Planned-e.Recorded, e.Planned)
+	warn(e.Excess > 0, "%d records are more than the manifest planned", e.Excess)
+	warn(e.Duplicates > 0, "%d records repeat an index and were left out", e.Duplicates)
+	warn(tail.LostBlocks > 0 || tail.LostExchanges > 0, "%d damaged blocks of the log were skipped, with at least %d records", tail.LostBlocks, tail.LostExchanges)
+	warn(tail.Torn, "the log ends in the middle of a block")
+	completed := total.outcomes.Completed
+	warn(total.uncounted > 0, "the server gave no token counts for %d of %d completed replies: token rates are lower bounds", total.uncounted, completed)
+	if gaps := s.Total.Metrics[measure.ICL]; gaps.Bounds.Bounded > 0 {
+		count := gaps.N + gaps.Bounds.Bounded
+		share := float64(gaps.Bounds.Bounded) / float64(count)
+		warn(share > 0.05, "%.0f %% of the gaps between token events are known by bounds only, since several events came in one read: icl_ms and itl_ms are those of the others", 100*share)
+	}
+	wait, _ := s.Total.Metrics[measure.Connect].P99.Get()
+	ttft, _ := s.Total.Metrics[measure.TTFT].P99.Get()
+	warn(wait > max(1, 0.05*ttft), "requests waited up to %s for a connection to be dialled: client.connections opens more before the start", measure.Milliseconds.Format(highest(s.Total.Metrics[measure.Connect])))
+	return all
+}
+
+func highest(f Figures) float64 {
+	ms, _ := f.Max.Get()
+	return ms * measure.Milliseconds.Scale()
+}

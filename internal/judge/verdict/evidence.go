@@ -1,0 +1,45 @@
+package verdict
+
+import (
+	"tare/internal/judge/stats"
+	"tare/internal/record"
+)
+
+// Evidence is what the gates look at.
+type Evidence struct {
+	Stages []Stage // the measured ones, warm-up left out
+	Client record.Client
+	Clock  record.Clock
+	Loops  []record.Loop
+	State  record.State
+
+	Planned    int64 // requests of all stages, warm-up included
+	Recorded   int64 // exchanges in the log, each index counted once
+	Duplicates int64 // exchanges whose index had been seen before
+	Excess     int64 // exchanges beyond their stage's planned number
+}
+
+// Interrupted reports whether the run was ended early on purpose.
+func (e *Evidence) Interrupted() bool { return e.State.Cause != "" }
+
+// Stage is the evidence of one measured stage. Distributions are in nanoseconds and never nil.
+type Stage struct {
+	Name string
+	Open bool // requests follow a schedule
+
+	// Slip is FirstWrite − Due of the requests sent, less what the user or the server's side is answerable for: requests
+	// held back by the declared in-flight limit are left out, and the time a connection took to be dialled is taken off.
+	Slip *stats.Distribution
+	// TTFT, E2E and ICL are those of completed requests from their send, uncorrected; Lag is that of stamped events.
+	TTFT, E2E, ICL, Lag *stats.Distribution
+
+	Due      int64 // requests the client was free to send: neither held back by the limit nor without a connection
+	InWindow int64 // of them, those that set out within the stage's window
+	Capped   int64 // requests held back by the declared in-flight limit
+
+	NotSent       int64 // planned and never sent, other than through the limit
+	NotSentCapped int64 // never sent since the limit held them to the end
+
+	Attempted int64 // requests that were sent or that could not get a connection
+	Failed    int64 // of them, those that did not complete
+}

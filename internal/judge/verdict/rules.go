@@ -1,0 +1,284 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"tare/internal/judge/measure"
+	"tare/internal/judge/stats"
+	"tare/internal/record"
+)
+
+// rule is a gate before it has been held against anything.
+type rule struct {
+	id, name, text, hint string
+	blames               Class
+	find                 func(*Evidence) []finding
+}
+
+// finding is a rule held against one stage, or against the run.
+type finding struct {
+	stage    string
+	level    Level
+	strain   float64 // measured over the limit of VALID; orders findings of one level
+	measured string
+	blames   Class // when it is another than the rule's
+}
+
+func (r rule) gate(e *Evidence) Gate {
+	worst := worstOf(r.find(e)...)
+	g := Gate{ID: r.id, Name: r.name, Rule: r.text, Measured: worst.measured, Stage: worst.stage, Level: worst.level, blames: r.blames}
+	if worst.blames != "" {
+		g.blames = worst.blames
+	}
+	if g.Level == Failed || g.Level == Unobservable {
+		g.Hint = r.hint
+	}
+	return g
+}
+
+// rules lists the gates. Their limits and what to do about them are in docs/verdict.md.
+func rules() []rule {
+	return []rule{
+		{"C2", "slip", "slip at p50, p99 and p99.9 ≤ max(5 %, 1 ms) of TTFT from send at the same quantile (E2E where there is no TTFT); certified max(1 %, 0.2 ms)",
+			"give the client a core of its own, more loops or a lower rate", InvalidClient, eachStage(slip)},
+		{"C3", "longest slip", "largest slip ≤ max(50 ms, 10 % of TTFT p50); certified max(10 ms, 10 %)",
+			"look for what stopped the client: other processes, CPU limits, a suspended machine", InvalidClient, eachStage(longestSlip)},
+		{"C4", "rate", "requests set out in the stage's window = requests due, ± max(1 %, 1 request); certified ± max(0.1 %, 1 request)",
+			"the client could not keep the schedule: lower the rate or give it more cores", InvalidClient, eachStage(rate)},
+		{"C5", "not sent", "planned requests that were never sent = 0",
+			"let the run end by itself, or raise load.drain", InvalidClient, notSent},
+		{"C6", "receive lag", "receive lag p99 ≤ max(10 %, 1 ms) of ICL p50 and of TTFT p99; certified max(2 %, 0.2 ms)",
+			"lag is seen with kernel receive stamps only (Linux, streamed replies); a high one means too few loops or cores", InvalidClient, eachStage(lag)},
+		{"C8", "loop load", "CPU time over wall time of the busiest loop ≤ 0.7; certified 0.5",
+			"more loops, more cores or a lower rate; a spinning loop hides its load", InvalidClient, loopLoad},
+		{"C12", "clock step", "largest step between the wall clock and the monotonic clock ≤ 1 ms",
+			"let the clock be slewed, not stepped, during a run", InvalidClient, clockStep},
+		{"T1", "accounted", "every planned request has exactly one record",
+			"the records of a killed run end early: its numbers are those of the part that was written", InvalidStats, accounted},
+		{"S5", "errors", "requests that did not complete ≤ 1 %; certified 0.1 %",
+			"see the outcomes and their messages; a failing server answers the rest faster", InvalidServer, eachStage(errorShare)},
+	}
+}
+
+func eachStage(f func(*Evidence, *Stage) finding) func(*Evidence) []finding {
+	return func(e *Evidence) (all []finding) {
+		for i := range e.Stages {
+			found := f(e, &e.Stages[i])
+			found.stage = e.Stages[i].Name
+			all = append(all, found)
+		}
+		return all
+	}
+}
+
+// budget is a share of the polluted metric with a floor, ns.
+type budget struct{ share, floor float64 }
+
+func (b budget) of(reference float64) float64 { return max(b.share*reference, b.floor) }
+
+// against grades a value that must not be above its limit.
+func against(value, certified, valid float64) (Level, float64) {
+	strain := value / valid
+	switch {
+	case value <= certified:
+		return CertifiedLevel, strain
+	case value <= valid:
+		return ValidLevel, strain
+	}
+	return Failed, strain
+}
+
+// reference picks the first distribution that has values.
+func reference(names []string, from ...*stats.Distribution) (name string, d *stats.Distribution) {
+	for i, d := range from {
+		if d.N() > 0 {
+			return names[i], d
+		}
+	}
+	return "", nil
+}
+
+func slip(_ *Evidence, s *Stage) finding {
+	if s.Slip.N() == 0 {
+		return unsent(s)
+	}
+	name, of := reference([]string{"TTFT", "E2E"}, s.TTFT, s.E2E)
+	return worstOf(
+		compare("slip", s.Slip, stats.P50, name, of, stats.P50, slipCertified, slipValid),
+		compare("slip", s.Slip, stats.P99, name, of, stats.P99, slipCertified, slipValid),
+		compare("slip", s.Slip, stats.P999, name, of, stats.P999, slipCertified, slipValid))
+}
+
+var (
+	slipCertified, slipValid = budget{0.01, 0.2e6}, budget{0.05, 1e6}
+	lagCertified, lagValid   = budget{0.02, 0.2e6}, budget{0.10, 1e6}
+	longCertified, longValid = budget{0.10, 10e6}, budget{0.10, 50e6}
+)
+
+func worstOf(all ...finding) finding {
+	if len(all) == 0 {
+		return finding{level: Unobservable, measured: "no measured stage"}
+	}
+	return slices.MaxFunc(all, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.level.rank(), b.level.rank()), cmp.Compare(a.strain, b.strain))
+	})
+}
+
+// compare holds a quantile of d against its budget in a quantile of the metric it pollutes; without one only the floor is left.
+func compare(what string, d *stats.Distribution, at int64, name string, of *stats.Distribution, ofAt int64, certified, valid budget) finding {
+	value, _ := d.Quantile(at)
+	polluted := "no latency to compare with"
+	ref := 0.0
+	if of != nil {
+		ref, _ = of.Quantile(ofAt)
+		polluted = fmt.Sprintf("%s %s %s", name, quantile(ofAt), span(ref))
+	}
+	level, strain := against(value, certified.of(ref), valid.of(ref))
+	return finding{level: level, strain: strain,
+		measured: fmt.Sprintf("%s %s %s (%s; limit %s)", what, quantile(at), span(value), polluted, span(valid.of(ref)))}
+}
+
+func quantile(ppm int64) string { return fmt.Sprintf("p%g", float64(ppm)/10_000) }
+
+func span(ns float64) string { return measure.Milliseconds.Format(ns) }
+
+// unsent is the finding on a stage that has no slip to judge.
+func unsent(s *Stage) finding {
+	if s.Capped > 0 {
+		return finding{level: Unobservable, measured: "every request was held back by the in-flight limit"}
+	}
+	return finding{level: Unobservable, measured: "no request was sent"}
+}
+
+func longestSlip(_ *Evidence, s *Stage) finding {
+	longest, ok := s.Slip.Max()
+	if !ok {
+		return unsent(s)
+	}
+	ttft := 0.0
+	if _, of := reference([]string{"", ""}, s.TTFT, s.E2E); of != nil {
+		ttft, _ = of.Quantile(stats.P50)
+	}
+	level, strain := against(float64(longest), longCertified.of(ttft), longValid.of(ttft))
+	return finding{level: level, strain: strain, measured: fmt.Sprintf("slip max %s (limit %s)", span(float64(longest)), span(longValid.of(ttft)))}
+}
+
+// rate leaves requests out that the in-flight limit held back or that found no connection: that is the user's choice or the
+// server's doing. One request over the edge of the window is no finding.
+func rate(e *Evidence, s *Stage) finding {
+	switch {
+	case !s.Open:
+		return finding{level: NotApplicable, measured: "closed loop: the rate follows the replies"}
+	case e.Interrupted() && s.NotSent > 0:
+		return finding{level: Unobservable, measured: "the run was cut short"}
+	case s.Due == 0:
+		return unsent(s)
+	}
+	due, off := float64(s.Due), math.Abs(float64(s.InWindow-s.Due))
+	level, strain := against(off, max(due*0.001, 1), max(due*0.01, 1))
+	note := ""
+	if s.Capped > 0 {
+		note = fmt.Sprintf("; %d held back by the in-flight limit left out", s.Capped)
+	}
+	return finding{level: level, strain: strain, measured: fmt.Sprintf("%d of %d set out in the window%s", s.InWindow, s.Due, note)}
+}
+
+// notSent blames the client, unless the run was ended on purpose: then the plan was not carried out, which is nobody's delay.
+func notSent(e *Evidence) (all []finding) {
+	for i := range e.Stages {
+		s := &e.Stages[i]
+		f := finding{stage: s.Name, level: CertifiedLevel, measured: "0 requests"}
+		if s.NotSentCapped > 0 {
+			f.measured = fmt.Sprintf("0 requests (%d more were held back to the end by the in-flight limit)", s.NotSentCapped)
+		}
+		if s.NotSent > 0 {
+			f.level, f.strain = Failed, float64(s.NotSent)
+			f.measured = fmt.Sprintf("%d requests", s.NotSent)
+			if e.Interrupted() {
+				f.blames = InvalidWorkload
+				f.measured += ", the run was cut short (" + e.State.Cause + ")"
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func lag(e *Evidence, s *Stage) finding {
+	if s.Lag.N() == 0 {
+		why := "no streamed reply"
+		if !e.Client.KernelStamps {
+			why = "no kernel receive stamps"
+		}
+		return finding{level: Unobservable, measured: why}
+	}
+	gap, icl := reference([]string{"ICL", "TTFT", "E2E"}, s.ICL, s.TTFT, s.E2E)
+	first, ttft := reference([]string{"TTFT", "E2E"}, s.TTFT, s.E2E)
+	return worstOf(
+		compare("lag", s.Lag, stats.P99, gap, icl, stats.P50, lagCertified, lagValid),
+		compare("lag", s.Lag, stats.P99, first, ttft, stats.P99, lagCertified, lagValid))
+}
+
+// loopLoad takes a loop's CPU time for its load. A loop that spins before due times burns more than it needs: above the
+// limit nothing can be said unless even without all its possible spinning it is too much.
+func loopLoad(e *Evidence) []finding {
+	var all []finding
+	for i, l := range e.Loops {
+		if l.WallNs > 0 && l.CPUNs > 0 {
+			all = append(all, judgeLoop(i, l, e.Client.SpinNs))
+		}
+	}
+	if len(all) == 0 {
+		return []finding{{level: Unobservable, measured: "the loops' CPU time is not in the manifest"}}
+	}
+	return all
+}
+
+func judgeLoop(i int, l record.Loop, spinNs int64) finding {
+	load := float64(l.CPUNs) / float64(l.WallNs)
+	level, strain := against(load, 0.5, 0.7)
+	f := finding{level: level, strain: strain, measured: fmt.Sprintf("loop %d at %.2f", i, load)}
+	if least := float64(l.CPUNs-l.Sent*spinNs) / float64(l.WallNs); level == Failed && least <= 0.7 {
+		f.level = Unobservable
+		f.measured += fmt.Sprintf(", spinning included (at least %.2f without)", max(least, 0))
+	}
+	return f
+}
+
+func clockStep(e *Evidence) []finding {
+	if e.Clock.StartMonotonicNs == 0 || e.State.EndMs == 0 {
+		return []finding{{level: Unobservable, measured: "the clocks were not compared to the end of the run"}}
+	}
+	step := math.Abs(float64(e.Clock.MaxStepNs))
+	level, strain := against(step, 1e6, 1e6)
+	return []finding{{level: level, strain: strain, measured: fmt.Sprintf("%s (limit %s)", span(step), span(1e6))}}
+}
+
+func accounted(e *Evidence) []finding {
+	f := finding{level: CertifiedLevel, measured: fmt.Sprintf("%d of %d", e.Recorded, e.Planned)}
+	if missing := e.Planned - e.Recorded; missing > 0 || e.Duplicates > 0 || e.Excess > 0 {
+		f.level = Failed
+	}
+	if e.Duplicates > 0 {
+		f.measured += fmt.Sprintf(", %d recorded twice", e.Duplicates)
+	}
+	if e.Excess > 0 {
+		f.measured += fmt.Sprintf(", %d more than planned", e.Excess)
+	}
+	if e.Planned == 0 {
+		f = finding{level: Failed, measured: "nothing was planned"}
+	}
+	return []finding{f}
+}
+
+func errorShare(_ *Evidence, s *Stage) finding {
+	if s.Attempted == 0 {
+		return unsent(s)
+	}
+	share := float64(s.Failed) / float64(s.Attempted)
+	level, strain := against(share, 0.001, 0.01)
+	return finding{level: level, strain: strain, measured: fmt.Sprintf("%d of %d (%.3g %%)", s.Failed, s.Attempted, 100*share)}
+}
