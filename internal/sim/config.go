@@ -1,0 +1,126 @@
+// Package sim is a simulated LLM server with a known truth: it speaks the OpenAI completions and chat completions
+// protocols, follows a timing model that is known exactly, fails when told to, and publishes when it received each request
+// and when it sent each chunk. It shares no code with the load generator, so that the two cannot share a mistake.
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// Limits of what a request may ask, and of what one connection may hold.
+const (
+	maxHead   = 64 << 10 // bytes of a request's header block
+	maxBody   = 64 << 20 // bytes of a request's body
+	maxTokens = 1 << 20  // output tokens of one request
+)
+
+// defaultTokens is the number of output tokens when a request names none.
+const defaultTokens = 16
+
+// Config says how the server behaves. The zero value of every field but Addr is a working choice: a server that answers
+// at once, with any number of requests at the same time.
+type Config struct {
+	Addr  string // address to listen on, host:port; port 0 takes a free one
+	Model string // model named by /v1/models, /metrics and replies to requests that name none; "sim" when empty
+	Seed  uint64 // every draw follows from it and the arrival number of the request
+
+	TTFT           Delay         // from the start of service to the first token, prefill not counted
+	Gap            Delay         // between two chunks of one stream; constant in Null
+	Step           time.Duration // above 0: decode in lock-step, every stream emits on the same ticks of this period; excludes Gap
+	TokensPerChunk int           // output tokens in one chunk, the last may hold fewer; 0 means 1
+	Prefill        time.Duration // added before the first token for each prompt token
+	Slots          int           // requests in service at the same time, others wait in order of arrival; 0 means any number
+	QueueLimit     int           // requests that may wait for a slot, those beyond are answered 429; 0 means any number
+	RoleEarly      bool          // send header and role chunk when service starts instead of with the first token
+
+	Faults Faults // failures and the fraction of requests that meet them
+
+	TruthInStream bool   // put a "sim" object with receive and send times into every chunk
+	TruthFile     string // JSON Lines file, one object per request; none when empty
+
+	Null    bool // answer at once with precomputed bytes: no slots, faults, truth or metrics
+	Loops   int  // event loops; above 1 only in Null; 0 means 1
+	HoldCPU bool // loops keep their Go processor while they wait: only for a process of its own with GOMAXPROCS above Loops
+}
+
+// withDefaults fills what was left out.
+func (c Config) withDefaults() Config {
+	if c.Model == "" {
+		c.Model = "sim"
+	}
+	if c.TokensPerChunk == 0 {
+		c.TokensPerChunk = 1
+	}
+	if c.Loops == 0 {
+		c.Loops = 1
+	}
+	return c
+}
+
+// Validate reports every fault of c, or nil.
+func (c Config) Validate() error {
+	var faults []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		refuse(true, "addr: must be host:port, got %q\nhint: 127.0.0.1:8000, or port 0 for a free one", c.Addr)
+	}
+	for _, f := range []struct {
+		name string
+		n    int
+	}{{"tokens-per-chunk", c.TokensPerChunk}, {"slots", c.Slots}, {"queue-limit", c.QueueLimit}, {"loops", c.Loops}} {
+		refuse(f.n < 0, "%s: must not be negative, got %d", f.name, f.n)
+	}
+	refuse(c.Step < 0, "step: must not be negative, got %v", c.Step)
+	refuse(c.Prefill < 0, "prefill: must not be negative, got %v", c.Prefill)
+	refuse(c.Step > 0 && !c.Gap.zero(), "gap: excluded by step, got gap %v and step %v\nhint: in lock-step the period is the gap", c.Gap, c.Step)
+	refuse(c.QueueLimit > 0 && c.Slots == 0, "queue-limit: needs slots, got queue-limit %d without", c.QueueLimit)
+	faults = append(faults, c.Faults.validate()...)
+	faults = append(faults, c.validateNull()...)
+	return errors.Join(faults...)
+}
+
+// validateNull reports the settings that Null cannot follow, and those that only Null can.
+func (c Config) validateNull() (faults []error) {
+	if !c.Null {
+		if c.Loops > 1 {
+			faults = append(faults, fmt.Errorf("loops: more than one only with null, got %d\nhint: one queue and one order of arrival need one loop", c.Loops))
+		}
+		return faults
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"step", c.Step != 0}, {"prefill", c.Prefill != 0}, {"slots", c.Slots != 0}, {"fault", len(c.Faults) > 0},
+		{"role-early", c.RoleEarly}, {"truth-in-stream", c.TruthInStream}, {"truth", c.TruthFile != ""},
+		{"ttft", !c.TTFT.constant()}, {"gap", !c.Gap.constant()}, {"tokens-per-chunk", c.TokensPerChunk > 1},
+	} {
+		if f.set {
+			faults = append(faults, fmt.Errorf("%s: not possible with null\nhint: null knows only constant ttft and gap", f.name))
+		}
+	}
+	return faults
+}
+
+// Capacity returns the requests per second the server can complete when every request has in prompt and out output
+// tokens and none fails: slots / mean service time. ok is false when there is no such limit, or, in lock-step, when it
+// depends on the moments of arrival.
+func (c Config) Capacity(in, out int) (perSecond float64, ok bool) {
+	c = c.withDefaults()
+	if c.Slots == 0 || c.Step > 0 || c.Null {
+		return 0, false
+	}
+	chunks := (out + c.TokensPerChunk - 1) / c.TokensPerChunk
+	service := c.TTFT.mean() + float64(c.Prefill)*float64(in) + c.Gap.mean()*float64(max(chunks-1, 0))
+	if service <= 0 {
+		return 0, false
+	}
+	return float64(c.Slots) / service * float64(time.Second), true
+}

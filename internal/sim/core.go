@@ -1,0 +1,522 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// core is the simulated server as a state machine over the time its wire tells. Its model runs on due times: each follows
+// from the receive stamp and the draws alone, so that a late send shifts nothing that comes after it.
+type core struct {
+	cfg     Config
+	w       wire
+	truth   *truth // nil when none is written
+	wall    int64  // wall-clock nanoseconds minus monotonic
+	timers  timers
+	scan    scanner
+	metrics metrics
+
+	arrivals uint64    // completion requests so far
+	running  int       // requests in service
+	free     []int64   // when each free slot became free, earliest first
+	queue    []*stream // requests that wait for a slot, in order of arrival
+	active   map[*stream]struct{}
+
+	idle    []*stream         // to be used again
+	ended   []*stream         // to be handed to truth
+	models  map[string]string // model names of requests, so that each is stored once
+	out     []byte            // what the next send will send
+	payload []byte            // one event or document being written
+}
+
+// stream is one completion request, streamed or not.
+type stream struct {
+	c        *conn
+	n        uint64 // arrival number, from 0
+	draws    draws
+	ask      ask
+	chat     bool
+	closing  bool // the client wants the connection closed
+	model    string
+	fault    Fault
+	strike   int // chunks after which a fault in mid-stream strikes
+	max      int // output tokens
+	phase    phase
+	due      int64 // of what comes next
+	order    uint64
+	place    int // 1 + index in the heap of timers; 0 when not in it
+	canned   *canned
+	recv     int64 // when the request had arrived
+	start    int64 // when its service started
+	first    int64 // when the first token was sent, or made where it is not sent by itself
+	last     int64 // when the newest token was
+	end      int64
+	chunks   int
+	tokens   int
+	headed   bool
+	status   int
+	outcome  string
+	late     int64 // largest span from due to sent
+	blocked  int   // sends that the socket did not take at once
+	sends    []int64
+	id       []byte // X-Request-Id
+	chunkID  [32]byte
+	created  int64 // Unix seconds
+	port     int
+	admitted bool // holds a slot, where there are slots
+}
+
+type phase uint8
+
+const (
+	phaseHeaders phase = iota // slow headers: the rest of the header block is next
+	phaseTokens               // a chunk is next
+)
+
+// advanceAtMost is how many due events one call of advance handles, so that reading is never put off for long.
+const advanceAtMost = 128
+
+func newCore(cfg Config, w wire, truth *truth, wall int64) *core {
+	k := &core{cfg: cfg, w: w, truth: truth, wall: wall, active: map[*stream]struct{}{}, models: map[string]string{}}
+	k.free = make([]int64, cfg.Slots)
+	k.metrics = newMetrics(cfg.Model)
+	return k
+}
+
+func (k *core) next() (int64, bool) { return k.timers.next() }
+
+func (k *core) advance(now int64) {
+	for range advanceAtMost {
+		s, ok := k.timers.pop(now)
+		if !ok {
+			return
+		}
+		if s.phase == phaseHeaders {
+			k.finishHeaders(s)
+		} else {
+			k.emit(s)
+		}
+	}
+}
+
+func (k *core) request(c *conn, h *head, body []byte) {
+	switch string(h.path) {
+	case "/v1/chat/completions":
+		if k.allowed(c, h, "POST") {
+			k.complete(c, h, body, true)
+		}
+	case "/v1/completions":
+		if k.allowed(c, h, "POST") {
+			k.complete(c, h, body, false)
+		}
+	case "/v1/models":
+		if k.allowed(c, h, "GET") {
+			k.payload = appendModels(k.payload[:0], k.cfg.Model)
+			k.answer(c, h, 200, "application/json", k.payload)
+		}
+	case "/health":
+		if k.allowed(c, h, "GET") {
+			k.answer(c, h, 200, "application/json", nil)
+		}
+	case "/metrics":
+		if k.allowed(c, h, "GET") {
+			k.payload = k.metrics.append(k.payload[:0], k.running, len(k.queue))
+			k.answer(c, h, 200, "text/plain; version=0.0.4; charset=utf-8", k.payload)
+		}
+	default:
+		k.fail(c, h, 404, "there is nothing at "+string(h.path))
+	}
+}
+
+func (k *core) allowed(c *conn, h *head, method string) bool {
+	if string(h.method) == method {
+		return true
+	}
+	k.fail(c, h, 405, "only "+method+" is allowed at "+string(h.path))
+	return false
+}
+
+func (k *core) refuse(c *conn, r refusal) {
+	k.out = appendError(k.out[:0], r.status, r.message, true)
+	k.w.send(c, k.out)
+	k.hangUp(c, closeDrain)
+}
+
+func (k *core) proceed(c *conn) { k.w.send(c, []byte("HTTP/1.1 100 Continue\r\n\r\n")) }
+
+// fail answers with an error in the protocol's form.
+func (k *core) fail(c *conn, h *head, status int, message string) {
+	k.out = appendError(k.out[:0], status, message, h.close)
+	k.w.send(c, k.out)
+	if h.close {
+		k.hangUp(c, closeWhole)
+	}
+}
+
+// answer sends a whole reply.
+func (k *core) answer(c *conn, h *head, status int, kind string, body []byte) {
+	k.out = appendHead(k.out[:0], status, kind, len(body), h.id, h.close)
+	k.out = append(k.out, body...)
+	k.w.send(c, k.out)
+	if h.close {
+		k.hangUp(c, closeWhole)
+	}
+}
+
+// hangUp closes c from our side. A request in service on it must have ended before.
+func (k *core) hangUp(c *conn, how closing) {
+	if s := c.s; s != nil {
+		k.leave(s, k.w.now(), "refused")
+	}
+	c.gone = true
+	k.w.close(c, how)
+}
+
+// complete takes a completion request up.
+func (k *core) complete(c *conn, h *head, body []byte, chat bool) {
+	n := k.arrivals
+	k.arrivals++
+	want, err := k.scan.scan(body, chat)
+	fault, fromPrompt := Fault{}, want.marker != nil
+	if err == nil && fromPrompt {
+		fault, err = parseMarker(string(want.marker))
+	}
+	s := k.open(c, h, n)
+	if err != nil {
+		message, _, _ := strings.Cut(err.Error(), "\n")
+		k.reject(s, h, 400, message)
+		return
+	}
+	if !fromPrompt {
+		fault = k.cfg.Faults.pick(s.draws.unit(forFault, 0))
+	}
+	k.settle(s, want, chat, fault)
+	switch {
+	case fault.kind == faultStatus:
+		k.reject(s, h, fault.status, "injected failure")
+	case k.cfg.Slots == 0:
+		k.begin(s, s.recv)
+	case len(k.free) > 0:
+		at := k.free[0]
+		k.free = k.free[1:]
+		k.begin(s, max(s.recv, at))
+	case k.cfg.QueueLimit > 0 && len(k.queue) >= k.cfg.QueueLimit:
+		k.reject(s, h, 429, "the queue is full")
+	default:
+		k.queue = append(k.queue, s)
+	}
+}
+
+// open makes the stream of a new request, from the pool where it can.
+func (k *core) open(c *conn, h *head, n uint64) *stream {
+	var s *stream
+	if last := len(k.idle) - 1; last >= 0 {
+		s, k.idle = k.idle[last], k.idle[:last]
+		*s = stream{sends: s.sends[:0], id: s.id[:0]}
+	} else {
+		s = &stream{}
+	}
+	s.c, s.n, s.recv, s.port = c, n, c.at, c.port
+	s.draws = drawsOf(k.cfg.Seed, n)
+	s.id = append(s.id, h.id...)
+	s.closing = h.close
+	s.status = 200
+	c.s, c.busy = s, true
+	k.active[s] = struct{}{}
+	return s
+}
+
+// settle decides what will happen to a request, apart from when.
+func (k *core) settle(s *stream, want ask, chat bool, fault Fault) {
+	s.ask, s.chat, s.fault = want, chat, fault
+	s.model = k.name(want.model)
+	s.ask.model, s.ask.marker = nil, nil
+	s.max = want.tokens
+	if s.max == 0 {
+		s.max = defaultTokens
+	}
+	chunks := (s.max + k.cfg.TokensPerChunk - 1) / k.cfg.TokensPerChunk
+	s.strike = 1 + int(s.draws.bits(forStrike, 0)%uint64(max(chunks-1, 1)))
+	s.created = (s.recv + k.wall) / int64(time.Second)
+	for i := range s.chunkID {
+		s.chunkID[i] = "0123456789abcdef"[s.draws.bits(forID, uint64(i/16))>>(i%16*4)&15]
+	}
+	k.metrics.promptTokens += uint64(want.prompt)
+}
+
+// name stores each model name once.
+func (k *core) name(raw []byte) string {
+	if raw == nil {
+		return k.cfg.Model
+	}
+	name, ok := k.models[string(raw)]
+	if !ok {
+		name = string(raw)
+		if len(k.models) < 1024 {
+			k.models[name] = name
+		}
+	}
+	return name
+}
+
+// reject answers a request that gets no service.
+func (k *core) reject(s *stream, h *head, status int, message string) {
+	s.status = status
+	c := s.c
+	k.out = appendError(k.out[:0], status, message, h.close)
+	at := k.w.now()
+	k.w.send(c, k.out)
+	k.leave(s, at, "http_error")
+	if h.close {
+		k.hangUp(c, closeWhole)
+	}
+}
+
+// begin starts the service of s at the given time, which may have passed already.
+func (k *core) begin(s *stream, at int64) {
+	s.start, s.admitted = at, true
+	k.running++
+	s.due, s.phase = at, phaseTokens
+	if s.fault.kind == faultSlowHeaders {
+		s.due += int64(s.fault.delay)
+		s.phase = phaseHeaders
+		k.send(s, append(k.out[:0], "HTTP/1.1 200 OK\r\n"...))
+		k.timers.add(s)
+		return
+	}
+	k.prefill(s)
+}
+
+// finishHeaders goes on after slow headers.
+func (k *core) finishHeaders(s *stream) {
+	s.phase = phaseTokens
+	k.prefill(s)
+}
+
+// prefill sets the due time of the first token.
+func (k *core) prefill(s *stream) {
+	if s.ask.stream && (k.cfg.RoleEarly || s.fault.kind == faultSlowHeaders) {
+		k.out = k.openStream(k.out[:0], s)
+		k.send(s, k.out)
+	}
+	s.due += int64(k.cfg.Prefill)*int64(s.ask.prompt) + k.cfg.TTFT.at(s.draws.unit(forTTFT, 0))
+	if step := int64(k.cfg.Step); step > 0 {
+		s.due = (s.due + step - 1) / step * step
+	}
+	k.timers.add(s)
+}
+
+// send hands b to the socket; it notes nothing but whether the socket was full.
+func (k *core) send(s *stream, b []byte) {
+	if !k.w.send(s.c, b) {
+		s.blocked++
+	}
+	k.out = b
+}
+
+// emit makes the next chunk of s, and sends it if s is streamed.
+func (k *core) emit(s *stream) {
+	now := k.w.now()
+	s.late = max(s.late, now-s.due)
+	if s.fault.kind == faultEmpty {
+		k.finish(s, now)
+		return
+	}
+	n := min(k.cfg.TokensPerChunk, s.max-s.tokens)
+	k.count(s, n, now)
+	k.out = k.out[:0]
+	if s.ask.stream {
+		s.sends = append(s.sends, now)
+		if !s.headed {
+			k.out = k.openStream(k.out, s)
+		}
+		k.out = k.appendTokens(k.out, s, n, now)
+	}
+	if s.chunks == s.strike && k.struck(s, now) {
+		return
+	}
+	if s.tokens == s.max {
+		k.finish(s, now)
+		return
+	}
+	if s.ask.stream {
+		k.send(s, k.out)
+	}
+	s.due += k.gap(s)
+	k.timers.add(s)
+}
+
+// count enters n new tokens into the facts of s and of the server.
+func (k *core) count(s *stream, n int, now int64) {
+	if s.chunks == 0 {
+		s.first = now
+		k.metrics.ttft.observe(now - s.recv)
+		k.metrics.queued.observe(s.start - s.recv)
+	} else {
+		k.metrics.itl.observe(now - s.last)
+	}
+	s.last = now
+	s.chunks++
+	s.tokens += n
+	k.metrics.generatedTokens += uint64(n)
+}
+
+func (k *core) gap(s *stream) int64 {
+	if k.cfg.Step > 0 {
+		return int64(k.cfg.Step)
+	}
+	return k.cfg.Gap.at(s.draws.unit(forGap, uint64(s.chunks)))
+}
+
+// finish sends the end of a reply that ends well.
+func (k *core) finish(s *stream, now int64) {
+	if s.ask.stream {
+		if !s.headed {
+			k.out = k.openStream(k.out[:0], s)
+		}
+		k.out = k.appendStreamEnd(k.out, s, now)
+	} else {
+		s.sends = append(s.sends, now)
+		k.out = k.appendDocument(k.out[:0], s, now)
+	}
+	k.send(s, k.out)
+	outcome := "completed"
+	if s.tokens == 0 {
+		outcome = "empty"
+		s.sends = s.sends[:0]
+	}
+	how, hang := closeWhole, s.closing || s.fault.kind == faultCloseAfterReply
+	k.over(s, now, outcome, how, hang)
+}
+
+// over ends a request that was sent to its end, and turns to the connection's next.
+func (k *core) over(s *stream, now int64, outcome string, how closing, hang bool) {
+	c := s.c
+	k.leave(s, now, outcome)
+	if hang {
+		c.gone = true
+		k.w.close(c, how)
+		return
+	}
+	resume(k, c)
+}
+
+// struck lets a fault strike in mid-stream. It reports false when s has none that does.
+func (k *core) struck(s *stream, now int64) bool {
+	outcome, how, hang := "", closeWhole, true
+	switch s.fault.kind {
+	case faultStreamError:
+		outcome, hang = "stream_error", s.closing
+		k.out = k.appendStreamError(k.out, s)
+	case faultTruncate:
+		outcome = "truncated"
+		k.out = k.appendPart(k.out, s, now)
+		if s.ask.stream {
+			k.out = append(k.out, "0\r\n\r\n"...)
+		}
+	case faultCut:
+		outcome = "truncated"
+		k.out = k.appendPart(k.out, s, now)
+	case faultReset:
+		outcome, how = "reset", closeReset
+		k.out = k.appendPart(k.out, s, now)
+	case faultStall:
+		if s.ask.stream {
+			k.send(s, k.out)
+		}
+		return true
+	default:
+		return false
+	}
+	k.send(s, k.out)
+	k.over(s, now, outcome, how, hang)
+	return true
+}
+
+// closed ends the request of a client that has gone.
+func (k *core) closed(c *conn) {
+	c.gone = true
+	s := c.s
+	if s == nil {
+		return
+	}
+	outcome := "disconnected"
+	if s.fault.kind == faultStall && s.chunks >= s.strike {
+		outcome = "stalled"
+	}
+	k.leave(s, k.w.now(), outcome)
+}
+
+// leave takes s out of the server: its timer, its place, its connection. at is when its last byte was sent.
+func (k *core) leave(s *stream, at int64, outcome string) {
+	s.end, s.outcome = at, outcome
+	k.timers.remove(s)
+	delete(k.active, s)
+	s.c.s, s.c.busy = nil, false
+	s.c = nil
+	k.metrics.ended(s)
+	if s.admitted {
+		k.running--
+		k.vacate(s)
+	} else if i := slices.Index(k.queue, s); i >= 0 {
+		k.queue = slices.Delete(k.queue, i, i+1)
+	}
+	k.ended = append(k.ended, s)
+	if len(k.ended) >= batchSize {
+		k.record()
+	}
+}
+
+// vacate gives the slot of s to the request that has waited longest. By the model it is free from the due time of the
+// last chunk on, however late that was sent; a client that leaves frees it when it has left.
+func (k *core) vacate(s *stream) {
+	if k.cfg.Slots == 0 {
+		return
+	}
+	at := s.due
+	if s.outcome == "disconnected" || s.outcome == "stalled" || s.outcome == "refused" {
+		at = s.end
+	}
+	if len(k.queue) == 0 {
+		k.free = append(k.free, at)
+		return
+	}
+	next := k.queue[0]
+	k.queue[0] = nil
+	k.queue = k.queue[1:]
+	k.begin(next, max(at, next.recv))
+}
+
+// record hands ended requests to the truth, and takes the memory of earlier ones back.
+func (k *core) record() {
+	if k.truth == nil {
+		k.idle = append(k.idle, k.ended...)
+		k.ended = k.ended[:0]
+		return
+	}
+	if len(k.ended) == 0 {
+		return
+	}
+	k.ended = k.truth.exchange(k.ended)
+	k.idle = append(k.idle, k.ended...)
+	k.ended = k.ended[:0]
+}
+
+func (k *core) housekeep() { k.record() }
+
+// stop records what is still in service or waiting.
+func (k *core) stop() {
+	k.queue, k.cfg.Slots = nil, 0
+	rest := make([]*stream, 0, len(k.active))
+	for s := range k.active {
+		rest = append(rest, s)
+	}
+	slices.SortFunc(rest, func(a, b *stream) int { return int(int64(a.n) - int64(b.n)) })
+	now := k.w.now()
+	for _, s := range rest {
+		s.c.gone = true
+		k.leave(s, now, "shutdown")
+	}
+	k.record()
+}
