@@ -24,7 +24,9 @@ func Summarize(dir string) (*Summary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("judge %s: %w", dir, err)
 	}
-	return l.Finish(tail), nil
+	s := l.Finish(tail)
+	s.Dir = dir
+	return s, nil
 }
 
 // Ledger gathers the exchanges of one run. Its memory does not depend on how many there are, but for one bit each.

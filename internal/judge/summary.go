@@ -13,6 +13,7 @@ const SummarySchema = "tare.summary/v1"
 
 // Summary is what a run came to. Its JSON form is summary.json, described in docs/summary.md.
 type Summary struct {
+	Dir      string          `json:"-"` // the run directory as it was named; empty when the facts came from elsewhere
 	Schema   string          `json:"schema"`
 	Verdict  verdict.Verdict `json:"verdict"`
 	Run      Run             `json:"run"`

@@ -107,9 +107,9 @@ func slip(_ *Evidence, s *Stage) finding {
 	}
 	name, of := reference([]string{"TTFT", "E2E"}, s.TTFT, s.E2E)
 	return worstOf(
-		compare("slip", s.Slip, stats.P50, name, of, stats.P50, slipCertified, slipValid),
-		compare("slip", s.Slip, stats.P99, name, of, stats.P99, slipCertified, slipValid),
-		compare("slip", s.Slip, stats.P999, name, of, stats.P999, slipCertified, slipValid))
+		compare(s.Slip, stats.P50, name, of, stats.P50, slipCertified, slipValid),
+		compare(s.Slip, stats.P99, name, of, stats.P99, slipCertified, slipValid),
+		compare(s.Slip, stats.P999, name, of, stats.P999, slipCertified, slipValid))
 }
 
 var (
@@ -128,7 +128,7 @@ func worstOf(all ...finding) finding {
 }
 
 // compare holds a quantile of d against its budget in a quantile of the metric it pollutes; without one only the floor is left.
-func compare(what string, d *stats.Distribution, at int64, name string, of *stats.Distribution, ofAt int64, certified, valid budget) finding {
+func compare(d *stats.Distribution, at int64, name string, of *stats.Distribution, ofAt int64, certified, valid budget) finding {
 	value, _ := d.Quantile(at)
 	polluted := "no latency to compare with"
 	ref := 0.0
@@ -138,7 +138,7 @@ func compare(what string, d *stats.Distribution, at int64, name string, of *stat
 	}
 	level, strain := against(value, certified.of(ref), valid.of(ref))
 	return finding{level: level, strain: strain,
-		measured: fmt.Sprintf("%s %s %s (%s; limit %s)", what, quantile(at), span(value), polluted, span(valid.of(ref)))}
+		measured: fmt.Sprintf("%s %s (%s; limit %s)", quantile(at), span(value), polluted, span(valid.of(ref)))}
 }
 
 func quantile(ppm int64) string { return fmt.Sprintf("p%g", float64(ppm)/10_000) }
@@ -163,7 +163,7 @@ func longestSlip(_ *Evidence, s *Stage) finding {
 		ttft, _ = of.Quantile(stats.P50)
 	}
 	level, strain := against(float64(longest), longCertified.of(ttft), longValid.of(ttft))
-	return finding{level: level, strain: strain, measured: fmt.Sprintf("slip max %s (limit %s)", span(float64(longest)), span(longValid.of(ttft)))}
+	return finding{level: level, strain: strain, measured: fmt.Sprintf("%s (limit %s)", span(float64(longest)), span(longValid.of(ttft)))}
 }
 
 // rate leaves requests out that the in-flight limit held back or that found no connection: that is the user's choice or the
@@ -186,20 +186,24 @@ func rate(e *Evidence, s *Stage) finding {
 	return finding{level: level, strain: strain, measured: fmt.Sprintf("%d of %d set out in the window%s", s.InWindow, s.Due, note)}
 }
 
-// notSent blames the client, unless the run was ended on purpose: then the plan was not carried out, which is nobody's delay.
+// notSent blames the client, unless the run was ended on purpose or the in-flight limit held the requests to the end: then
+// the plan was not carried out, which is nobody's delay, and the figures lack those requests all the same.
 func notSent(e *Evidence) (all []finding) {
 	for i := range e.Stages {
 		s := &e.Stages[i]
 		f := finding{stage: s.Name, level: CertifiedLevel, measured: "0 requests"}
-		if s.NotSentCapped > 0 {
-			f.measured = fmt.Sprintf("0 requests (%d more were held back to the end by the in-flight limit)", s.NotSentCapped)
+		if n := s.NotSent + s.NotSentCapped; n > 0 {
+			f.level, f.strain = Failed, float64(n)
+			f.measured = fmt.Sprintf("%d requests", n)
 		}
-		if s.NotSent > 0 {
-			f.level, f.strain = Failed, float64(s.NotSent)
-			f.measured = fmt.Sprintf("%d requests", s.NotSent)
-			if e.Interrupted() {
+		switch {
+		case s.NotSent > 0 && e.Interrupted():
+			f.blames = InvalidWorkload
+			f.measured += ", the run was cut short (" + e.State.Cause + ")"
+		case s.NotSentCapped > 0:
+			f.measured += fmt.Sprintf(", %d of them held back to the end by the in-flight limit", s.NotSentCapped)
+			if s.NotSent == 0 {
 				f.blames = InvalidWorkload
-				f.measured += ", the run was cut short (" + e.State.Cause + ")"
 			}
 		}
 		all = append(all, f)
@@ -218,8 +222,8 @@ func lag(e *Evidence, s *Stage) finding {
 	gap, icl := reference([]string{"ICL", "TTFT", "E2E"}, s.ICL, s.TTFT, s.E2E)
 	first, ttft := reference([]string{"TTFT", "E2E"}, s.TTFT, s.E2E)
 	return worstOf(
-		compare("lag", s.Lag, stats.P99, gap, icl, stats.P50, lagCertified, lagValid),
-		compare("lag", s.Lag, stats.P99, first, ttft, stats.P99, lagCertified, lagValid))
+		compare(s.Lag, stats.P99, gap, icl, stats.P50, lagCertified, lagValid),
+		compare(s.Lag, stats.P99, first, ttft, stats.P99, lagCertified, lagValid))
 }
 
 // loopLoad takes a loop's CPU time for its load. A loop that spins before due times burns more than it needs: above the

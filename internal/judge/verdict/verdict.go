@@ -80,7 +80,10 @@ func Judge(e *Evidence) Verdict {
 	if ids := v.ids(Unobservable); len(ids) > 0 {
 		v.Reason = "no gate failed, but this run could not show " + strings.Join(ids, ", ")
 	}
-	if e.Interrupted() {
+	switch {
+	case !e.Interrupted() && !e.State.Complete:
+		v.Reason += "; the run did not come to its end"
+	case e.Interrupted():
 		v.Reason += "; the run was cut short (" + e.State.Cause + ")"
 	}
 	return v
@@ -104,7 +107,7 @@ func accuse(class Class, failed []Gate, others int) string {
 	} else if n > 1 {
 		more = fmt.Sprintf(" (and %d more gates failed)", n)
 	}
-	return fmt.Sprintf("%s: %s, %s%s%s", meaning, first.Name, first.Measured, where, more)
+	return fmt.Sprintf("%s: %s %s%s%s", meaning, first.Name, first.Measured, where, more)
 }
 
 func (v *Verdict) failed(class Class) (gates []Gate) {

@@ -1,0 +1,139 @@
+package judge_test
+
+import (
+	"testing"
+	"time"
+
+	"tare/internal/judge/verdict"
+	"tare/internal/record"
+)
+
+func TestGatesBlameWhoIsAnswerable(t *testing.T) {
+	const ms = time.Millisecond
+	late := func(slip time.Duration, why record.Delay) func(*record.Exchange) *record.Exchange {
+		return func(x *record.Exchange) *record.Exchange { delay(x, slip, why); return x }
+	}
+	tests := []struct {
+		name   string
+		edit   func(*record.Manifest)
+		change func(*record.Exchange) *record.Exchange
+		gate   string
+		level  verdict.Level
+		class  verdict.Class
+	}{
+		{name: "slip within 1 % of TTFT or 0.2 ms", change: late(400*time.Microsecond, record.DelayBusy), gate: "C2", level: verdict.CertifiedLevel, class: verdict.Valid},
+		{name: "slip within 5 % of TTFT", change: late(2*ms, record.DelayBusy), gate: "C2", level: verdict.ValidLevel, class: verdict.Valid},
+		{name: "slip above 5 % of TTFT", change: late(3*ms, record.DelayBusy), gate: "C2", level: verdict.Failed, class: verdict.InvalidClient},
+		{name: "the same slip by the declared limit", change: late(3*ms, record.DelayInFlightCap), gate: "C2", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "the limit moves half of all sends far out of the window", change: func(x *record.Exchange) *record.Exchange {
+			if x.Index%2 == 0 {
+				delay(x, 20*time.Second, record.DelayInFlightCap)
+			}
+			return x
+		}, gate: "C4", level: verdict.CertifiedLevel, class: verdict.Valid},
+		{name: "requests the limit held to the end", change: func(x *record.Exchange) *record.Exchange {
+			if x.Index > 900 {
+				fail(x, record.NotSent, "")
+				x.Delay = record.DelayInFlightCap
+			}
+			return x
+		}, gate: "C5", level: verdict.Failed, class: verdict.InvalidWorkload},
+		{name: "a slow server", change: func(x *record.Exchange) *record.Exchange { reply(x, 30*time.Second); return x }, gate: "C4", level: verdict.CertifiedLevel, class: verdict.Valid},
+		{name: "a server slow to accept", change: func(x *record.Exchange) *record.Exchange {
+			delay(x, 3*time.Second, record.DelayNoConnection)
+			x.Issued, x.ConnReady = record.At(x.Due), record.At(x.Due+3*time.Second)
+			return x
+		}, gate: "C3", level: verdict.CertifiedLevel, class: verdict.Valid},
+		{name: "a server that refuses connections", change: func(x *record.Exchange) *record.Exchange {
+			if x.Index%2 == 0 {
+				fail(x, record.ConnectFailed, "refused")
+			}
+			return x
+		}, gate: "C4", level: verdict.CertifiedLevel, class: verdict.InvalidServer},
+		{name: "one long slip", change: func(x *record.Exchange) *record.Exchange {
+			if x.Index == 700 {
+				delay(x, 51*ms, record.DelayBusy)
+			}
+			return x
+		}, gate: "C3", level: verdict.Failed, class: verdict.InvalidClient},
+		{name: "a client that sends 2 % after the window", change: func(x *record.Exchange) *record.Exchange {
+			if x.Index >= 1080 {
+				delay(x, 300*ms, record.DelayBusy)
+			}
+			return x
+		}, gate: "C4", level: verdict.Failed, class: verdict.InvalidClient},
+		{name: "requests never sent", change: func(x *record.Exchange) *record.Exchange {
+			if x.Index == 1099 {
+				fail(x, record.NotSent, "")
+			}
+			return x
+		}, gate: "C5", level: verdict.Failed, class: verdict.InvalidClient},
+		{name: "events read late", change: func(x *record.Exchange) *record.Exchange {
+			for i := range x.Events {
+				x.Events[i].UserAt += 2 * ms
+			}
+			return x
+		}, gate: "C6", level: verdict.Failed, class: verdict.InvalidClient},
+		{name: "no kernel stamps", edit: func(m *record.Manifest) { m.Client.KernelStamps = false }, change: func(x *record.Exchange) *record.Exchange {
+			for i := range x.Events {
+				x.Events[i].Flags = 0
+			}
+			return x
+		}, gate: "C6", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "a busy loop", edit: func(m *record.Manifest) { m.Loops[0].CPUNs = 8e9 }, gate: "C8", level: verdict.Failed, class: verdict.InvalidClient},
+		{name: "a loop that may only have spun", edit: func(m *record.Manifest) {
+			m.Loops[0].CPUNs, m.Loops[0].Sent, m.Client.SpinNs = 8e9, 1100, 5e6
+		}, gate: "C8", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "loops without CPU time", edit: func(m *record.Manifest) { m.Loops = nil }, gate: "C8", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "a stepped clock", edit: func(m *record.Manifest) { m.Clock.MaxStepNs = -2e6 }, gate: "C12", level: verdict.Failed, class: verdict.InvalidClient},
+		{name: "a killed run's clock", edit: func(m *record.Manifest) { m.State = record.State{} }, gate: "C12", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "errors of 0.5 %", change: func(x *record.Exchange) *record.Exchange {
+			if x.Index%200 == 150 {
+				fail(x, record.TimedOut, "")
+			}
+			return x
+		}, gate: "S5", level: verdict.ValidLevel, class: verdict.Valid},
+		{name: "nothing in the log", change: func(*record.Exchange) *record.Exchange { return nil }, gate: "T1", level: verdict.Failed, class: verdict.InvalidStats},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := twoStages()
+			if tt.edit != nil {
+				tt.edit(m)
+			}
+			s := summarize(t, m, requests(tt.change))
+			if g := gate(t, s, tt.gate); g.Level != tt.level {
+				t.Errorf("%s: got %s (%s), want %s", tt.gate, g.Level, g.Measured, tt.level)
+			}
+			if s.Verdict.Class != tt.class {
+				t.Errorf("class: got %s (%s), want %s", s.Verdict.Class, s.Verdict.Reason, tt.class)
+			}
+		})
+	}
+}
+
+func TestTheWorstStageIsNamed(t *testing.T) {
+	m := twoStages()
+	m.Stages[0].Warmup = false
+	s := summarize(t, m, requests(func(x *record.Exchange) *record.Exchange {
+		if x.Stage == 0 {
+			delay(x, 3*time.Millisecond, record.DelayBusy)
+		}
+		return x
+	}))
+	if g := gate(t, s, "C2"); g.Stage != "warmup" || g.Level != verdict.Failed {
+		t.Errorf("got stage %q at level %s, want the first stage to have failed", g.Stage, g.Level)
+	}
+}
+
+func TestWarmUpDoesNotEnterTheVerdict(t *testing.T) {
+	s := summarize(t, twoStages(), requests(func(x *record.Exchange) *record.Exchange {
+		if x.Stage == 0 {
+			delay(x, 300*time.Millisecond, record.DelayBusy)
+		}
+		return x
+	}))
+	if s.Verdict.Class != verdict.Valid {
+		t.Errorf("class: got %s (%s), want VALID", s.Verdict.Class, s.Verdict.Reason)
+	}
+}

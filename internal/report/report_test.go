@@ -1,0 +1,295 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"tare/internal/judge"
+	"tare/internal/record"
+	"tare/internal/report"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const ms = time.Millisecond
+
+// manifest is that of a complete run: a warm-up, then 4 s at 100 and 4 s at 200 requests per second.
+func manifest() *record.Manifest {
+	return &record.Manifest{
+		Schema: record.ManifestSchema,
+		Plan:   record.PlanIDs{PlanID: strings.Repeat("ab", 32), ContentID: strings.Repeat("cd", 32), Requests: 1300, Complete: true},
+		Stages: []record.Stage{
+			{Name: "warmup", Warmup: true, Kind: "open", EndMs: 1000, Planned: 100, RatePerS: 100},
+			{Name: "rate-100", Kind: "open", StartMs: 1000, EndMs: 5000, Planned: 400, RatePerS: 100},
+			{Name: "rate-200", Kind: "open", StartMs: 5000, EndMs: 9000, Planned: 800, RatePerS: 200},
+		},
+		Target: record.Target{URL: "http://127.0.0.1:8000", Model: "tiny", Endpoint: "chat", Stream: true},
+		Client: record.Client{Engine: "epoll", Loops: 1, GOMAXPROCS: 2, KernelStamps: true, Connections: 64},
+		Clock:  record.Clock{StartWall: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), StartMonotonicNs: 1},
+		Loops:  []record.Loop{{WallNs: 9e9, CPUNs: 1e9}},
+		State:  record.State{Complete: true, EndMs: 9200, CPUMs: 900, GCCycles: 1},
+	}
+}
+
+// exchanges are the run's 1,300 requests. TTFT grows from 50 ms; tokens come 10 ms apart.
+func exchanges() (all []*record.Exchange) {
+	for i := range int64(1300) {
+		stage, due := 0, time.Duration(i)*10*ms
+		switch {
+		case i >= 500:
+			stage, due = 2, 5000*ms+time.Duration(i-500)*5*ms
+		case i >= 100:
+			stage = 1
+		}
+		sent := due + time.Duration(i%50)*4*time.Microsecond
+		x := &record.Exchange{
+			Index: i, Session: i, Stage: stage, Due: due, Issued: record.At(due), ConnReady: record.At(due), FirstWrite: record.At(sent),
+			Outcome: record.Completed, Status: 200, FinishReason: "stop", Usage: record.Usage{Known: true, Input: 128, Output: 8}, Reads: 9,
+		}
+		at := sent + 50*ms + time.Duration(i)*10*time.Microsecond
+		for range 8 {
+			x.Events = append(x.Events, record.Event{KernelAt: at, UserAt: at + 15*time.Microsecond, Kind: record.KindContent, Flags: record.FlagStamped})
+			at += 10 * ms
+		}
+		x.End = record.At(at - 9*ms)
+		all = append(all, x)
+	}
+	return all
+}
+
+// runDir writes a run directory.
+func runDir(t *testing.T, m *record.Manifest, all []*record.Exchange) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := m.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	log, err := record.CreateLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	for block := range slices.Chunk(all, 100) {
+		var payload []byte
+		for _, x := range block {
+			payload = record.AppendExchange(payload, x)
+		}
+		if err := log.WriteBlock(payload, len(block)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func summarize(t *testing.T, m *record.Manifest, all []*record.Exchange) *judge.Summary {
+	t.Helper()
+	s, err := judge.Summarize(runDir(t, m, all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Dir = "runs/example"
+	return s
+}
+
+// overloaded is a run in which much goes wrong: an in-flight limit, errors, a busy client.
+func overloaded() (*record.Manifest, []*record.Exchange) {
+	m, all := manifest(), exchanges()
+	m.Stages = m.Stages[:2]
+	m.Client.KernelStamps = false
+	m.Warnings = []string{"the open-file limit of 1024 allows 1000 connections"}
+	all = all[:500]
+	for _, x := range all[100:] {
+		x.Events[0].Flags |= record.FlagMerged
+		for i := range x.Events {
+			x.Events[i].Flags &^= record.FlagStamped
+		}
+		switch {
+		case x.Index%10 == 1:
+			x.Outcome, x.Status, x.Error, x.Events, x.Usage = record.HTTPError, 503, "the server is overloaded, try again later: queue length 4096", nil, record.Usage{}
+		case x.Index%10 == 2:
+			x.Outcome, x.Error = record.TimedOut, ""
+		case x.Index%10 == 3:
+			x.FirstWrite, x.Delay = record.At(x.Due+25*ms), record.DelayBusy
+		case x.Index%10 == 4:
+			x.FirstWrite, x.Delay = record.At(x.Due+40*ms), record.DelayInFlightCap
+		}
+	}
+	return m, all[:450]
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; got:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+func text(t *testing.T, s *judge.Summary) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.Text(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 120 {
+			t.Errorf("line of %d characters, want at most 120: %s", n, line)
+		}
+	}
+	return b.Bytes()
+}
+
+func TestTextOfAGoodRun(t *testing.T) {
+	golden(t, "good.txt", text(t, summarize(t, manifest(), exchanges())))
+}
+
+func TestTextOfABadRun(t *testing.T) {
+	m, all := overloaded()
+	golden(t, "bad.txt", text(t, summarize(t, m, all)))
+}
+
+func TestTextOfARunWithoutRecords(t *testing.T) {
+	golden(t, "empty.txt", text(t, summarize(t, manifest(), nil)))
+}
+
+func TestTextKeepsWithinItsWidthForLargeNumbers(t *testing.T) {
+	m, all := manifest(), exchanges()
+	for i := range m.Stages {
+		m.Stages[i].Name = strings.Repeat("a very long name ", 4)
+	}
+	for _, x := range all {
+		end, _ := x.End.Get()
+		x.End = record.At(end + 5*time.Hour)
+		x.Usage.Input, x.Usage.Output = 30_000_000, 9_000_000
+	}
+	text(t, summarize(t, m, all))
+}
+
+func TestSummaryFileIsTheSameBytesEachTime(t *testing.T) {
+	dir := runDir(t, manifest(), exchanges())
+	var files [2][]byte
+	for i := range files {
+		s, err := judge.Summarize(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := report.WriteSummary(dir, s); err != nil {
+			t.Fatal(err)
+		}
+		if files[i], err = os.ReadFile(filepath.Join(dir, report.SummaryFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("two summaries of one directory differ")
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, report.SummaryFile+".*")); len(left) > 0 {
+		t.Errorf("temporary files are left: %v", left)
+	}
+}
+
+func TestSummaryHasTheNamesThatStay(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.JSON(&b, summarize(t, manifest(), exchanges())); err != nil {
+		t.Fatal(err)
+	}
+	var s struct {
+		Schema  string
+		Verdict struct {
+			Class string
+			Gates []map[string]any
+		}
+		Stages []map[string]any
+		Total  map[string]any
+	}
+	if err := json.Unmarshal(b.Bytes(), &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Schema != "tare.summary/v1" || s.Verdict.Class != "VALID" || len(s.Verdict.Gates) == 0 || len(s.Stages) != 3 {
+		t.Errorf("got schema %q, class %q, %d gates, %d stages", s.Schema, s.Verdict.Class, len(s.Verdict.Gates), len(s.Stages))
+	}
+	for _, part := range append(s.Stages, s.Total) {
+		want(t, part, "name", "planned", "sent", "outcomes", "planned_rate_per_s", "achieved_rate_per_s", "output_tokens_per_s", "metrics")
+		want(t, part["outcomes"], "completed", "empty", "truncated", "stream_error", "http_error", "timeout", "connect_failed", "reset", "cancelled", "not_sent")
+		want(t, part["metrics"], "slip_ms", "receive_lag_ms", "first_event_ms", "ttft_ms", "ttft_from_due_ms", "first_answer_ms", "icl_ms", "itl_ms",
+			"tpot_ms", "ntpot_ms", "e2e_ms", "e2e_from_due_ms", "input_tokens", "output_tokens", "cached_tokens")
+		for _, figures := range part["metrics"].(map[string]any) {
+			want(t, figures, "n", "undefined", "mean", "min", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99_9", "max")
+		}
+	}
+}
+
+func want(t *testing.T, object any, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		if _, ok := object.(map[string]any)[key]; !ok {
+			t.Errorf("no key %s in %v", key, object)
+		}
+	}
+}
+
+// three is a run of a completed, a failed and an unsent request.
+func three() (*record.Manifest, []*record.Exchange) {
+	m, all := manifest(), exchanges()[:3]
+	all[0].Events[0].Flags |= record.FlagMerged
+	all[0].Events[1].Kind = record.KindReasoning
+	*all[1] = record.Exchange{Index: 1, Session: 1, Due: 10 * ms, FirstWrite: record.At(11 * ms), End: record.At(12 * ms), Outcome: record.HTTPError, Status: 503, Class: "batch", Error: "over, \"loaded\""}
+	*all[2] = record.Exchange{Index: 2, Session: 2, Turn: 1, Due: 20 * ms, Outcome: record.NotSent}
+	return m, all
+}
+
+func TestRequestsAsLines(t *testing.T) {
+	m, all := three()
+	dir := runDir(t, m, all)
+	var b bytes.Buffer
+	if err := report.Requests(&b, dir, "jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "requests.jsonl", b.Bytes())
+}
+
+func TestRequestsAsCSVHaveTheColumnsOfTheLines(t *testing.T) {
+	m, all := three()
+	dir := runDir(t, m, all)
+	var b, lines bytes.Buffer
+	if err := report.Requests(&b, dir, "csv"); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "requests.csv", b.Bytes())
+	if err := report.Requests(&lines, dir, "jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(rows) != 4 {
+		t.Fatalf("got %d rows (%v), want a head and 3", len(rows), err)
+	}
+	for i, head := range rows[0] {
+		if !bytes.Contains(lines.Bytes(), []byte(`"`+head+`":`)) {
+			t.Errorf("column %d: the lines have no key %s", i, head)
+		}
+	}
+}
+
+func TestRequestsRefusesAnotherFormat(t *testing.T) {
+	if err := report.Requests(&bytes.Buffer{}, runDir(t, manifest(), nil), "xml"); err == nil {
+		t.Error("got no error for the format xml")
+	}
+}

@@ -1,0 +1,343 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"tare/internal/judge"
+	"tare/internal/judge/measure"
+	"tare/internal/judge/stats"
+	"tare/internal/judge/verdict"
+	"tare/internal/record"
+)
+
+// weak marks a quantile that too few values back.
+const weak = "~"
+
+// width is the longest line, in characters.
+const width = 120
+
+// Text writes the report for people: the verdict first, then the stages, what failed, and where the files are. It holds no
+// colour codes.
+func Text(w io.Writer, s *judge.Summary) error {
+	var b bytes.Buffer
+	writeVerdict(&b, s)
+	writeRun(&b, s)
+	tables := b.Len()
+	writeTable(&b, loadColumns(), s)
+	writeTable(&b, latencyColumns(), s)
+	writeNotes(&b, s, bytes.Contains(b.Bytes()[tables:], []byte(" "+weak)))
+	writeOutcomes(&b, s)
+	writeDelays(&b, s)
+	writeWarnings(&b, s)
+	writeFiles(&b, s)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func writeVerdict(b *bytes.Buffer, s *judge.Summary) {
+	wrap(b, fmt.Sprintf("%s: ", s.Verdict.Class), s.Verdict.Reason)
+	for _, g := range s.Verdict.Gates {
+		if g.Level != verdict.Failed && g.Level != verdict.Unobservable {
+			continue
+		}
+		where := ""
+		if g.Stage != "" {
+			where = ", stage " + g.Stage
+		}
+		wrap(b, fmt.Sprintf("  %-12s  ", g.Level), fmt.Sprintf("%s %s: %s%s", g.ID, g.Name, g.Measured, where))
+		if g.Level == verdict.Failed {
+			wrap(b, "                hint: ", g.Hint)
+		}
+	}
+	b.WriteByte('\n')
+}
+
+func writeRun(b *bytes.Buffer, s *judge.Summary) {
+	r := &s.Run
+	streamed := "streamed"
+	if !r.Target.Stream {
+		streamed = "not streamed"
+	}
+	wrap(b, "target  ", fmt.Sprintf("%s · %s · %s, %s", r.Target.URL, r.Target.Model, r.Target.Endpoint, streamed))
+	stamps := "kernel receive stamps"
+	if !r.Client.KernelStamps {
+		stamps = "no kernel receive stamps"
+	}
+	client := fmt.Sprintf("%s engine, loops %d, %s", r.Client.Engine, r.Client.Loops, stamps)
+	if cpu, ok := r.CPUMs.Get(); ok {
+		client += fmt.Sprintf(" · CPU %s, garbage collections %d", span(cpu), r.GCCycles)
+	}
+	wrap(b, "client  ", client)
+	run := "complete"
+	if !r.Complete {
+		run = "INCOMPLETE"
+	}
+	if r.Cause != "" {
+		run += " (" + r.Cause + ")"
+	}
+	if end, ok := r.EndMs.Get(); ok {
+		run += fmt.Sprintf(", %s", span(end))
+	}
+	if r.Plan.PlanID != "" {
+		run += " · plan " + short(r.Plan.PlanID) + " · content " + short(r.Plan.ContentID)
+	}
+	wrap(b, "run     ", run)
+	b.WriteByte('\n')
+}
+
+func short(id string) string { return id[:min(len(id), 12)] }
+
+func span(ms float64) string { return measure.Milliseconds.Format(ms * measure.Milliseconds.Scale()) }
+
+// column is one column of a table of stages.
+type column struct {
+	group, head string
+	cell        func(*judge.Part) string
+}
+
+func loadColumns() []column {
+	return []column{
+		{"", "planned/s", func(p *judge.Part) string { return plain(p.PlannedRate) }},
+		{"", "achieved/s", func(p *judge.Part) string { return plain(p.AchievedRate) }},
+		{"", "planned", func(p *judge.Part) string { return fmt.Sprint(p.Planned) }},
+		{"", "ok", func(p *judge.Part) string { return fmt.Sprint(p.Outcomes.Completed) }},
+		{"", "failed", func(p *judge.Part) string { return fmt.Sprint(p.Planned - p.Outcomes.Completed) }},
+		{"", "ok/s", func(p *judge.Part) string { return plain(p.CompletedRate) }},
+		{"tokens/s", "in", func(p *judge.Part) string { return plain(p.InputRate) }},
+		{"tokens/s", "out", func(p *judge.Part) string { return plain(p.OutputRate) }},
+		{"client: slip", "p50", quantile(measure.Slip, stats.P50)},
+		{"client: slip", "p99", quantile(measure.Slip, stats.P99)},
+		{"receive lag", "p50", quantile(measure.ReceiveLag, stats.P50)},
+		{"receive lag", "p99", quantile(measure.ReceiveLag, stats.P99)},
+	}
+}
+
+func latencyColumns() []column {
+	return []column{
+		{"TTFT", "p50", quantile(measure.TTFT, stats.P50)},
+		{"TTFT", "p99", quantile(measure.TTFT, stats.P99)},
+		{"ICL", "p50", quantile(measure.ICL, stats.P50)},
+		{"ICL", "p99", quantile(measure.ICL, stats.P99)},
+		{"TPOT", "p50", quantile(measure.TPOT, stats.P50)},
+		{"NTPOT", "mean", func(p *judge.Part) string { return spanOf(p.Metrics[measure.NTPOT].Mean) }},
+		{"E2E from send", "p50", quantile(measure.E2E, stats.P50)},
+		{"E2E from send", "p99", quantile(measure.E2E, stats.P99)},
+		{"E2E from due", "p50", quantile(measure.E2EFromDue, stats.P50)},
+		{"E2E from due", "p99", quantile(measure.E2EFromDue, stats.P99)},
+		{"TTFT from due", "p50", quantile(measure.TTFTFromDue, stats.P50)},
+		{"TTFT from due", "p99", quantile(measure.TTFTFromDue, stats.P99)},
+	}
+}
+
+// quantile makes cells of a metric's p50 or p99, marked where too few values back it.
+func quantile(name string, ppm int64) func(*judge.Part) string {
+	return func(p *judge.Part) string {
+		f := p.Metrics[name]
+		n := f.P50
+		if ppm == stats.P99 {
+			n = f.P99
+		}
+		if _, ok := n.Get(); ok && !stats.Backed(f.N, ppm) {
+			return weak + spanOf(n)
+		}
+		return spanOf(n)
+	}
+}
+
+func spanOf(n judge.Number) string {
+	if v, ok := n.Get(); ok {
+		return span(v)
+	}
+	return "-"
+}
+
+func plain(n judge.Number) string {
+	if v, ok := n.Get(); ok {
+		return large(v)
+	}
+	return "-"
+}
+
+// large writes rates and counts; from 100,000 on in thousands, millions and more.
+func large(v float64) string {
+	for _, scale := range []struct {
+		base float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if v >= scale.base*0.9995 && v >= 99_999.5 {
+			return measure.Digits(v/scale.base) + scale.name
+		}
+	}
+	return measure.Digits(v)
+}
+
+// writeTable writes one row for each stage and, when there are several, one for the total.
+func writeTable(b *bytes.Buffer, columns []column, s *judge.Summary) {
+	names, parts := []string{}, []*judge.Part{}
+	for i := range s.Stages {
+		p := &s.Stages[i]
+		name := clip(p.Name, 18)
+		if p.Warmup && !strings.HasPrefix(p.Name, "warm") {
+			name = clip(p.Name, 8) + " (warm-up)"
+		}
+		names, parts = append(names, name), append(parts, p)
+	}
+	if len(parts) > 1 {
+		names, parts = append(names, "total"), append(parts, &s.Total)
+	}
+	grid := [][]string{}
+	for i, p := range parts {
+		row := []string{names[i]}
+		for _, c := range columns {
+			row = append(row, c.cell(p))
+		}
+		grid = append(grid, row)
+	}
+	writeGrid(b, columns, grid)
+}
+
+func writeGrid(b *bytes.Buffer, columns []column, grid [][]string) {
+	widths := make([]int, len(columns)+1)
+	widths[0] = length("stage")
+	for i, c := range columns {
+		widths[i+1] = length(c.head)
+	}
+	for _, row := range grid {
+		for i, cell := range row {
+			widths[i] = max(widths[i], length(cell))
+		}
+	}
+	writeGroups(b, columns, widths)
+	heads := []string{"stage"}
+	for _, c := range columns {
+		heads = append(heads, c.head)
+	}
+	for _, row := range append([][]string{heads}, grid...) {
+		line := row[0] + strings.Repeat(" ", widths[0]-length(row[0]))
+		for i, cell := range row[1:] {
+			line += gap(columns, i) + strings.Repeat(" ", widths[i+1]-length(cell)) + cell
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	b.WriteByte('\n')
+}
+
+// gap is what stands before column i: less between columns of one group.
+func gap(columns []column, i int) string {
+	if i > 0 && columns[i].group != "" && columns[i].group == columns[i-1].group {
+		return " "
+	}
+	return "  "
+}
+
+// writeGroups writes the upper head line and widens the last column of a group whose name is longer than its columns.
+func writeGroups(b *bytes.Buffer, columns []column, widths []int) {
+	line := strings.Repeat(" ", widths[0])
+	for i := 0; i < len(columns); {
+		end, room := i, 0
+		for end < len(columns) && (end == i || columns[end].group != "" && columns[end].group == columns[i].group) {
+			if end > i {
+				room += length(gap(columns, end))
+			}
+			room += widths[end+1]
+			end++
+		}
+		if short := length(columns[i].group) - room; short > 0 {
+			widths[i+1] += short
+			room += short
+		}
+		line += gap(columns, i) + strings.Repeat(" ", room-length(columns[i].group)) + columns[i].group
+		i = end
+	}
+	b.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+func writeNotes(b *bytes.Buffer, s *judge.Summary, marked bool) {
+	if marked {
+		wrap(b, weak+" ", "too few values for this quantile: a p99 needs 368, a p50 needs 6")
+	}
+	if s.Run.Target.Stream {
+		wrap(b, "  ", "ICL is the gap between token events, TPOT the time per token after the first, NTPOT the E2E over output tokens")
+	}
+	b.WriteByte('\n')
+}
+
+func writeOutcomes(b *bytes.Buffer, s *judge.Summary) {
+	parts := []string{}
+	for _, o := range record.Outcomes {
+		if n := *s.Total.Outcomes.Of(o); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", o, n))
+		}
+	}
+	if s.Total.Missing > 0 {
+		parts = append(parts, fmt.Sprintf("unrecorded %d", s.Total.Missing))
+	}
+	wrap(b, "outcomes  ", strings.Join(parts, " · ")+fmt.Sprintf(" · of %d planned", s.Total.Planned))
+	for _, f := range s.Total.Failures {
+		status := ""
+		if f.Status != 0 {
+			status = fmt.Sprintf(" (%d)", f.Status)
+		}
+		wrap(b, fmt.Sprintf("  %6d × ", f.Requests), clip(f.Outcome+status+": "+f.Message, 2*width-40))
+	}
+}
+
+func writeDelays(b *bytes.Buffer, s *judge.Summary) {
+	names := []string{"on time", "sender busy", "no idle connection", "in-flight limit", "request not prepared"}
+	parts := []string{}
+	for cause, name := range names {
+		if d := s.Total.Delays.Of(record.Delay(cause)); d.Requests > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d (slip max %s)", name, d.Requests, spanOf(d.Longest)))
+		}
+	}
+	if len(parts) > 0 {
+		wrap(b, "sends     ", strings.Join(parts, " · "))
+	}
+	if e := s.Total.Events; e.All > 0 {
+		wrap(b, "events    ", fmt.Sprintf("%d, %s %% stamped by the kernel, %s %% merged with others in a read", e.All,
+			measure.Digits(100*float64(e.Stamped)/float64(e.All)), measure.Digits(100*float64(e.Merged)/float64(e.All))))
+	}
+}
+
+func writeWarnings(b *bytes.Buffer, s *judge.Summary) {
+	for _, warning := range s.Warnings {
+		wrap(b, "warning: ", warning)
+	}
+}
+
+func writeFiles(b *bytes.Buffer, s *judge.Summary) {
+	if s.Dir != "" {
+		fmt.Fprintf(b, "files     %s: %s, %s, %s\n", s.Dir, SummaryFile, record.ManifestFile, record.ExchangesFile)
+	}
+}
+
+func length(s string) int { return len([]rune(s)) }
+
+func clip(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+// wrap writes head and text, broken at spaces into lines of at most width; further lines stand under the text.
+func wrap(b *bytes.Buffer, head, text string) {
+	line, indent := head, strings.Repeat(" ", length(head))
+	empty := true
+	for _, word := range strings.Fields(text) {
+		switch {
+		case empty:
+			line += word
+		case length(line)+1+length(word) > width:
+			b.WriteString(line + "\n")
+			line = indent + word
+		default:
+			line += " " + word
+		}
+		empty = false
+	}
+	b.WriteString(strings.TrimRight(line, " ") + "\n")
+}
