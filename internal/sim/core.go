@@ -100,32 +100,32 @@ func (k *core) advance(now int64) {
 	}
 }
 
-func (k *core) request(c *conn, h *head, body []byte) {
+func (k *core) request(c *conn, h head, body []byte) {
 	switch string(h.path) {
 	case "/v1/chat/completions":
-		if k.allowed(c, h, "POST") {
-			k.complete(c, h, body, true)
+		if k.allowed(c, &h, "POST") {
+			k.complete(c, &h, body, true)
 		}
 	case "/v1/completions":
-		if k.allowed(c, h, "POST") {
-			k.complete(c, h, body, false)
+		if k.allowed(c, &h, "POST") {
+			k.complete(c, &h, body, false)
 		}
 	case "/v1/models":
-		if k.allowed(c, h, "GET") {
+		if k.allowed(c, &h, "GET") {
 			k.payload = appendModels(k.payload[:0], k.cfg.Model)
-			k.answer(c, h, 200, "application/json", k.payload)
+			k.answer(c, &h, 200, "application/json", k.payload)
 		}
 	case "/health":
-		if k.allowed(c, h, "GET") {
-			k.answer(c, h, 200, "application/json", nil)
+		if k.allowed(c, &h, "GET") {
+			k.answer(c, &h, 200, "application/json", nil)
 		}
 	case "/metrics":
-		if k.allowed(c, h, "GET") {
+		if k.allowed(c, &h, "GET") {
 			k.payload = k.metrics.append(k.payload[:0], k.running, len(k.queue))
-			k.answer(c, h, 200, "text/plain; version=0.0.4; charset=utf-8", k.payload)
+			k.answer(c, &h, 200, "text/plain; version=0.0.4; charset=utf-8", k.payload)
 		}
 	default:
-		k.fail(c, h, 404, "there is nothing at "+string(h.path))
+		k.fail(c, &h, 404, "there is nothing at "+string(h.path))
 	}
 }
 

@@ -59,19 +59,19 @@ func (k *null) advance(now int64) {
 	}
 }
 
-func (k *null) request(c *conn, h *head, body []byte) {
+func (k *null) request(c *conn, h head, body []byte) {
 	switch string(h.path) {
 	case "/v1/chat/completions":
-		k.complete(c, h, body, true)
+		k.complete(c, &h, body, true)
 	case "/v1/completions":
-		k.complete(c, h, body, false)
+		k.complete(c, &h, body, false)
 	case "/v1/models":
 		body := appendModels(nil, k.model)
-		k.send(c, h, append(appendHead(k.out[:0], 200, "application/json", len(body), nil, h.close), body...))
+		k.send(c, &h, append(appendHead(k.out[:0], 200, "application/json", len(body), nil, h.close), body...))
 	case "/health":
-		k.send(c, h, appendHead(k.out[:0], 200, "application/json", 0, nil, h.close))
+		k.send(c, &h, appendHead(k.out[:0], 200, "application/json", 0, nil, h.close))
 	default:
-		k.send(c, h, appendError(k.out[:0], 404, "there is nothing at "+string(h.path), h.close))
+		k.send(c, &h, appendError(k.out[:0], 404, "there is nothing at "+string(h.path), h.close))
 	}
 }
 

@@ -134,7 +134,7 @@ func is(b []byte, lower string) bool {
 
 // handler takes the requests that feed finds. It sets conn.busy while it owes a reply, and calls resume when it no longer does.
 type handler interface {
-	request(c *conn, h *head, body []byte)
+	request(c *conn, h head, body []byte)
 	refuse(c *conn, r refusal) // answers, and ends the connection
 	proceed(c *conn)           // tells a client that waits for it to send its body
 }
@@ -195,7 +195,7 @@ func cutOne(h handler, c *conn, b []byte) int {
 	}
 	used := c.need
 	c.need, c.proceeded = 0, false
-	h.request(c, &head, b[size:used])
+	h.request(c, head, b[size:used])
 	return used
 }
 
