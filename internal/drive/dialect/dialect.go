@@ -2,6 +2,9 @@
 package dialect
 
 import (
+	"fmt"
+	"math"
+
 	"tare/internal/plan"
 	"tare/internal/record"
 )
@@ -13,10 +16,39 @@ type Dialect interface {
 	NewReader() Reader // one for each event loop or connection; not safe for concurrent use
 }
 
+// Options are what a request asks for besides its prompt and lengths.
+type Options struct {
+	Model               string
+	Stream              bool
+	ContinuousUsage     bool     // token counts in every event (vLLM)
+	IgnoreEOS           bool     // go on to the asked length (vLLM, SGLang)
+	MaxCompletionTokens bool     // chat: name the length limit max_completion_tokens, as OpenAI's reasoning models demand
+	Temperature         float64  // always sent
+	TopP                float64  // always sent
+	Seed                uint64   // the server's sampling seed; 0 leaves it out
+	Secrets             []string // masked wherever a server echoes them
+}
+
+// For returns the dialect of an endpoint, chat or completions.
+func For(endpoint string, o Options) (Dialect, error) {
+	for _, f := range []float64{o.Temperature, o.TopP} {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("temperature and top_p must be numbers, got %v and %v", o.Temperature, o.TopP)
+		}
+	}
+	switch endpoint {
+	case "chat":
+		return newOpenAI(o, true), nil
+	case "completions":
+		return newOpenAI(o, false), nil
+	}
+	return nil, fmt.Errorf("endpoint %q is not known\nhint: endpoints are chat and completions", endpoint)
+}
+
 // Reader gives the events of replies their meaning. All data is valid only during the call.
 type Reader interface {
 	// Glance reads an event whose shape has been seen before, without parsing it; ok is false when it must go to Read.
-	// It costs some 30 ns and never allocates.
+	// It costs some 50 ns and never allocates.
 	Glance(a *Answer, name, data []byte) (m Meaning, ok bool)
 	// Read parses an event. Events of one reply must come in order, whichever of the two reads them.
 	Read(a *Answer, name, data []byte) Meaning
@@ -30,20 +62,3 @@ type Meaning struct {
 	Tokens int  // generated tokens in it, where Exact
 	Exact  bool // the server said how many tokens
 }
-
-// Answer gathers what the events of one reply said so far. Reset it before the next reply.
-type Answer struct {
-	Usage        record.Usage
-	FinishReason string // first one seen; with several choices, that of the last to finish
-	Terminated   bool   // the end marker came
-	Error        string // the error object inside the reply, at most 4 KiB; empty for none
-	Tokens       bool   // at least one token event, or a document with text
-	Malformed    int    // events that could not be read
-
-	choices  int // indexes seen
-	finished int // of them, those with a finish reason
-	counted  int // completion tokens in the last usage, for the difference
-}
-
-// Reset makes a ready for the next reply.
-func (a *Answer) Reset() { *a = Answer{} }
