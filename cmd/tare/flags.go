@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/plan"
+)
+
+// specFlag is a flag that sets one key of the spec. Its text goes to the spec unread, so that a value is checked in one
+// place, however it was given.
+type specFlag struct {
+	name, key string
+	kind      string // shown in the help; "" for a switch
+	usage     string
+	words     []string // complete set of values, for the shell
+}
+
+var specFlags = []specFlag{
+	{name: "model", key: "target.model", kind: "name", usage: "model to ask for"},
+	{name: "endpoint", key: "target.endpoint", kind: "name", usage: "chat or completions", words: []string{"chat", "completions"}},
+	{name: "stream", key: "target.stream", usage: "stream replies"},
+	{name: "continuous-usage", key: "target.continuous_usage", usage: "ask for token counts in every event (vLLM)"},
+	{name: "header", key: "target.headers", kind: "'NAME: VALUE'", usage: "a further request header (repeatable)"},
+	{name: "timeout", key: "target.timeout", kind: "duration", usage: "longest time for one request, from its first write"},
+	{name: "connect-timeout", key: "target.connect_timeout", kind: "duration", usage: "longest time for a connection to be made"},
+	{name: "insecure", key: "target.insecure", usage: "do not check the server's certificate"},
+	{name: "ca-file", key: "target.ca_file", kind: "file", usage: "trust the certificates in this PEM file"},
+
+	{name: "rate", key: "load.rate", kind: "requests/s", usage: "open loop: requests per second"},
+	{name: "concurrency", key: "load.concurrency", kind: "n", usage: "closed loop: requests in flight"},
+	{name: "stage", key: "load.stages", kind: "rate=R,duration=D", usage: "a part of the load (repeatable); also rate_to, concurrency, max_in_flight, requests, gap, name"},
+	{name: "requests", key: "load.requests", kind: "n", usage: "send exactly this many"},
+	{name: "duration", key: "load.duration", kind: "duration", usage: "send for this long"},
+	{name: "warmup", key: "load.warmup", kind: "duration", usage: "load before it that no total counts"},
+	{name: "drain", key: "load.drain", kind: "duration", usage: "longest wait for replies after the last stage"},
+	{name: "seed", key: "load.seed", kind: "n", usage: "seed of everything random"},
+	{name: "arrival", key: "load.arrival", kind: "name", usage: "constant, poisson or gamma", words: []string{"constant", "poisson", "gamma"}},
+	{name: "burstiness", key: "load.burstiness", kind: "shape", usage: "gamma shape: 1 is Poisson, below 1 comes in bursts"},
+	{name: "max-in-flight", key: "load.max_in_flight", kind: "n", usage: "admission limit of open stages; the wait counts from due"},
+
+	{name: "input-tokens", key: "workload.input_tokens", kind: "n", usage: "prompt length"},
+	{name: "output-tokens", key: "workload.output_tokens", kind: "n", usage: "answer length asked for"},
+	{name: "ignore-eos", key: "workload.ignore_eos", usage: "ask the server to go on to --output-tokens"},
+	{name: "temperature", key: "workload.temperature", kind: "t", usage: "sampling temperature"},
+	{name: "top-p", key: "workload.top_p", kind: "p", usage: "nucleus sampling"},
+
+	{name: "engine", key: "client.engine", kind: "name", usage: "auto, epoll or goroutine", words: []string{"auto", "epoll", "goroutine"}},
+	{name: "loops", key: "client.loops", kind: "n", usage: "event loops or pacers; 0 to choose"},
+	{name: "procs", key: "client.procs", kind: "n", usage: "GOMAXPROCS; 0 to choose"},
+	{name: "connections", key: "client.connections", kind: "n", usage: "connections made before the start; 0 to choose"},
+	{name: "spin", key: "client.spin", kind: "duration", usage: "busy wait before each due time; costs a core"},
+	{name: "out", key: "out", kind: "dir", usage: "run directory; a new one under ./runs when left out"},
+}
+
+// addSpecFlags gives c the flags of the spec, and -f. read returns the spec that they, the file and the argument make; required
+// keys may not be missing in it.
+func addSpecFlags(c *cobra.Command, required ...string) (read func(args []string) (plan.Spec, error)) {
+	draft := new(plan.Draft)
+	draft.Require(required...)
+	defaults := defaultTexts()
+	var file string
+	c.Flags().StringVarP(&file, "file", "f", "", "read the spec from this `file`; - for stdin")
+	for _, f := range specFlags {
+		flag := c.Flags().VarPF(specValue{f, draft}, f.name, "", f.usage)
+		flag.DefValue = defaults[f.key]
+		if f.kind == "" {
+			flag.NoOptDefVal = "true"
+		}
+		if f.words != nil {
+			completeWith(c, f.name, f.words...)
+		}
+	}
+	return func(args []string) (plan.Spec, error) {
+		if len(args) > 0 {
+			draft.Set("target.url", args[0], "URL")
+		}
+		if err := readFile(draft, file, c.InOrStdin()); err != nil {
+			return plan.Spec{}, err
+		}
+		return draft.Spec()
+	}
+}
+
+func readFile(draft *plan.Draft, name string, stdin io.Reader) error {
+	var text []byte
+	var err error
+	switch name {
+	case "":
+		return nil
+	case "-":
+		name = "stdin"
+		text, err = io.ReadAll(stdin)
+	default:
+		text, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return fmt.Errorf("read spec: %w", err)
+	}
+	draft.Read(name, text)
+	return nil
+}
+
+// specValue is a flag's value on its way into the draft of a spec.
+type specValue struct {
+	flag  specFlag
+	draft *plan.Draft
+}
+
+// Set passes the text on. The draft reports all mistakes together, so there is none to report here.
+func (v specValue) Set(text string) error {
+	v.draft.Set(v.flag.key, text, "--"+v.flag.name)
+	return nil
+}
+
+func (v specValue) String() string { return "" }
+
+func (v specValue) Type() string {
+	if v.flag.kind == "" {
+		return "bool"
+	}
+	return v.flag.kind
+}
+
+// defaultTexts are the defaults by key, for the help.
+func defaultTexts() map[string]string {
+	var sections map[string]any
+	b, err := json.Marshal(plan.Defaults())
+	if err == nil {
+		err = json.Unmarshal(b, &sections)
+	}
+	if err != nil {
+		panic(err) // the defaults do not print
+	}
+	texts := map[string]string{}
+	for section, keys := range sections {
+		keys, _ := keys.(map[string]any)
+		for key, value := range keys {
+			texts[section+"."+key] = fmt.Sprint(value)
+		}
+	}
+	return texts
+}

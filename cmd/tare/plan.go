@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/plan"
+)
+
+func newPlan() *cobra.Command {
+	var requests string
+	c := &cobra.Command{
+		Use:   "plan [URL]",
+		Short: "Show what a run would send, and when",
+		Long: `Show what a run would send, and when, without sending it: the stages, how many requests fall due in each, the rate and the
+coefficient of variation of the gaps that were drawn, and the ids. Equal ids mean the same load, on every machine.`,
+		Example: `  tare plan -f spec.yaml
+  tare plan http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --arrival gamma --burstiness 0.5
+  tare plan -f spec.yaml --list jsonl | head`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	read := addSpecFlags(c)
+	c.Flags().StringVar(&requests, "list", "", "list every request instead, as `jsonl`")
+	c.RunE = verb(func(c *cobra.Command, args []string) error {
+		spec, err := read(args)
+		if err != nil {
+			return misused(err, "")
+		}
+		p, _, err := freeze(spec, nil)
+		if err != nil {
+			return misused(err, "")
+		}
+		switch requests {
+		case "":
+			return printPlan(c.Context(), c.OutOrStdout(), p)
+		case "jsonl":
+			return listPlan(c.Context(), c.OutOrStdout(), p)
+		}
+		return misused(fmt.Errorf("--list: must be jsonl, got %q", requests), "")
+	})
+	return c
+}
+
+// walkPlan gives visit every request that is known before the run: those of a closed stage that ends by duration are not.
+func walkPlan(ctx context.Context, p *plan.Plan, visit func(*plan.Request) error) (plan.IDs, error) {
+	w := p.Walk()
+	var r plan.Request
+	for stage := 0; ; {
+		for ; stage < len(p.Stages) && p.Stages[stage].Closed && p.Stages[stage].Requests == 0; stage++ {
+			w.EndStage()
+		}
+		if ctx.Err() != nil || !w.Next(&r) {
+			return w.IDs(), context.Cause(ctx)
+		}
+		stage = r.Stage
+		if err := visit(&r); err != nil {
+			return plan.IDs{}, err
+		}
+	}
+}
+
+// drawn is what came out of the random process in one stage.
+type drawn struct {
+	n           int64
+	last        time.Duration
+	gaps        int64
+	mean, sumSq float64 // of the gaps, seconds: Welford
+}
+
+func (d *drawn) add(due time.Duration) {
+	if d.n > 0 {
+		d.gaps++
+		gap := (due - d.last).Seconds()
+		delta := gap - d.mean
+		d.mean += delta / float64(d.gaps)
+		d.sumSq += delta * (gap - d.mean)
+	}
+	d.n++
+	d.last = due
+}
+
+// variation is the coefficient of variation of the gaps; ok is false for fewer than two.
+func (d *drawn) variation() (cv float64, ok bool) {
+	if d.gaps < 2 || d.mean == 0 {
+		return 0, false
+	}
+	return math.Sqrt(d.sumSq/float64(d.gaps-1)) / d.mean, true
+}
+
+func printPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
+	stages := make([]drawn, len(p.Stages))
+	ids, err := walkPlan(ctx, p, func(r *plan.Request) error {
+		stages[r.Stage].add(r.Due)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "stage\tload\tgap before\twindow\trequests\tdrawn rate\tCV of gaps")
+	for i, s := range p.Stages {
+		fmt.Fprintf(w, "%s\t%s\t%v\t%s\t%s\t%s\t%s\n", stageName(s), stageLoad(s), s.Gap, windowOf(s), countOf(s, stages[i]), rateOf(s, stages[i]), variationOf(s, stages[i]))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(to, "\nrequests    %d\nseed        %d\nplan id     %s\ncontent id  %s\n", ids.Requests, p.Spec.Load.Seed, ids.PlanID, ids.ContentID)
+	return nil
+}
+
+func stageName(s plan.Stage) string {
+	if s.Warmup {
+		return s.Name + " (not counted)"
+	}
+	return s.Name
+}
+
+func stageLoad(s plan.Stage) string {
+	switch {
+	case s.Closed:
+		return fmt.Sprintf("%d in flight", s.Concurrency)
+	case s.RateTo != s.Rate:
+		return fmt.Sprintf("%g to %g/s", s.Rate, s.RateTo)
+	case s.MaxInFlight > 0:
+		return fmt.Sprintf("%g/s, at most %d in flight", s.Rate, s.MaxInFlight)
+	}
+	return fmt.Sprintf("%g/s", s.Rate)
+}
+
+func windowOf(s plan.Stage) string {
+	if s.Duration == 0 {
+		return "until done"
+	}
+	return s.Duration.Round(time.Millisecond).String()
+}
+
+func countOf(s plan.Stage, d drawn) string {
+	if s.Closed && s.Requests == 0 {
+		return "as replies allow"
+	}
+	return fmt.Sprint(d.n)
+}
+
+func rateOf(s plan.Stage, d drawn) string {
+	if s.Closed || s.Duration == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.4g/s", float64(d.n)/s.Duration.Seconds())
+}
+
+func variationOf(s plan.Stage, d drawn) string {
+	cv, ok := d.variation()
+	if s.Closed || !ok {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", cv)
+}
+
+// plannedRequest is one line of tare plan --list jsonl.
+type plannedRequest struct {
+	Index        int64    `json:"index"`
+	Stage        string   `json:"stage"`
+	Due          *float64 `json:"due_ms"`       // since the start of the run; null when replies decide
+	StageDue     *float64 `json:"stage_due_ms"` // since the start of the stage
+	InputTokens  int      `json:"input_tokens"`
+	OutputTokens int      `json:"output_tokens"`
+	BodySHA256   string   `json:"body_sha256"`
+}
+
+func listPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
+	starts := knownStarts(p.Stages)
+	w := bufio.NewWriter(to)
+	e := json.NewEncoder(w)
+	_, err := walkPlan(ctx, p, func(r *plan.Request) error {
+		s := p.Stages[r.Stage]
+		sum := sha256.Sum256(r.Body)
+		line := plannedRequest{
+			Index: r.Index, Stage: s.Name, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, BodySHA256: hex.EncodeToString(sum[:]),
+		}
+		if !s.Closed {
+			line.StageDue = inMillis(r.Due)
+		}
+		if !s.Closed && r.Stage < len(starts) {
+			line.Due = inMillis(starts[r.Stage] + r.Due)
+		}
+		return e.Encode(line)
+	})
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// knownStarts are the starts of the stages that do not wait for replies, since the start of the run.
+func knownStarts(stages []plan.Stage) (starts []time.Duration) {
+	at := time.Duration(0)
+	for _, s := range stages {
+		at += s.Gap
+		starts = append(starts, at)
+		if s.Duration == 0 {
+			break
+		}
+		at += s.Duration
+	}
+	return starts
+}
+
+func inMillis(d time.Duration) *float64 {
+	v := float64(d) / 1e6
+	return &v
+}

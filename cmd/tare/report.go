@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/judge"
+	"tare/internal/record"
+	"tare/internal/report"
+)
+
+func newReport() *cobra.Command {
+	var requests string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "report DIR",
+		Short: "Print the report of a run from its directory",
+		Long: `Print the report of a run from its directory, the same as the run itself printed.
+
+A run that was killed is reported as far as its records reach.`,
+		Example: `  tare report runs/20260102T030405Z-a1b2c3
+  tare report runs/today --json
+  tare report runs/today --requests jsonl > requests.jsonl
+  tare report runs/today --requests csv > requests.csv`,
+		Args: cobra.ExactArgs(1),
+		RunE: verb(func(c *cobra.Command, args []string) error {
+			if err := checkRunDir(args[0]); err != nil {
+				return err
+			}
+			switch {
+			case requests == "jsonl" || requests == "csv":
+				return report.Requests(c.OutOrStdout(), args[0], requests)
+			case requests != "":
+				return misused(fmt.Errorf("--requests: must be jsonl or csv, got %q", requests), "")
+			}
+			return printReport(c.OutOrStdout(), args[0], asJSON)
+		}),
+	}
+	c.Flags().StringVar(&requests, "requests", "", "print every request instead, as `jsonl` or csv")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
+	c.MarkFlagsMutuallyExclusive("requests", "json")
+	completeWith(c, "requests", "jsonl", "csv")
+	return c
+}
+
+// checkRunDir refuses a directory that holds no run.
+func checkRunDir(dir string) error {
+	_, err := record.ReadManifest(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return misused(fmt.Errorf("%s: not a run directory: it has no %s", dir, record.ManifestFile), "tare run prints the directory it wrote to")
+	}
+	return err
+}
+
+func printReport(w io.Writer, dir string, asJSON bool) error {
+	s, err := judge.Summarize(dir)
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		return report.Text(w, s)
+	}
+	return report.JSON(w, s)
+}
+
+// completeWith offers fixed words to the shell as values of a flag.
+func completeWith(c *cobra.Command, flag string, words ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag does not exist
+	}
+}

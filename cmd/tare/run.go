@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/drive"
+	"tare/internal/drive/dialect"
+	"tare/internal/judge"
+	"tare/internal/judge/verdict"
+	"tare/internal/plan"
+	"tare/internal/record"
+	"tare/internal/report"
+)
+
+// runOptions are what a run is told besides its spec.
+type runOptions struct {
+	dryRun   bool
+	strict   bool
+	quiet    bool
+	progress bool
+}
+
+func newRun() *cobra.Command {
+	var o runOptions
+	c := &cobra.Command{
+		Use:   "run [URL]",
+		Short: "Send a load to a server and report what it did",
+		Long: `Send a load to a server and report what it did.
+
+URL is the server's base (http://host:port, /v1/... is added) or the full path of the endpoint. Flags override the keys of the spec
+file. The API key is read from the environment variable OPENAI_API_KEY, or the one that target.api_key_env names; it is
+written nowhere.
+
+Ctrl-C stops sending and waits for what is in flight; a second one cuts it. Either way the report covers what was measured.
+
+Exit codes:
+` + exitCodesHelp,
+		Example: `  tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s
+  tare run http://127.0.0.1:8000 --model my-model --concurrency 8 --requests 1000
+  tare run http://127.0.0.1:8000 --model my-model --stage rate=10,duration=30s --stage rate=20,duration=30s
+  tare run -f spec.yaml --seed 7 --out runs/seed-7
+  tare run -f spec.yaml --dry-run`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	read := addSpecFlags(c, "target.url", "target.model")
+	f := c.Flags()
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the effective spec and send nothing")
+	f.BoolVar(&o.strict, "strict", false, "end with code 4 when the verdict is below VALID")
+	f.BoolVar(&o.quiet, "quiet", false, "show nothing while the run goes on")
+	f.BoolVar(&o.progress, "progress", true, "show how the run goes, on stderr")
+	c.RunE = verb(func(c *cobra.Command, args []string) error {
+		spec, err := read(args)
+		if err != nil {
+			return misused(err, "")
+		}
+		return runSpec(c, spec, o)
+	})
+	return c
+}
+
+// runSpec is the whole of a run: plan, directory, load, summary, report, exit.
+func runSpec(c *cobra.Command, spec plan.Spec, o runOptions) error {
+	if o.dryRun {
+		_, err := c.OutOrStdout().Write(spec.YAML())
+		return err
+	}
+	l, err := newLoad(spec)
+	if err != nil {
+		return misused(err, "")
+	}
+	r, err := l.perform(c.Context(), displayFor(c.ErrOrStderr(), l.plan, o))
+	if err != nil {
+		return err
+	}
+	if err := printReport(c.OutOrStdout(), r.dir, false); err != nil {
+		return err
+	}
+	return r.exit(o.strict)
+}
+
+func displayFor(to io.Writer, p *plan.Plan, o runOptions) *display {
+	if o.quiet || !o.progress {
+		return nil
+	}
+	return newDisplay(to, p)
+}
+
+// load is a plan and where it goes.
+type load struct {
+	plan    *plan.Plan
+	dialect dialect.Dialect
+	target  target
+}
+
+// newLoad freezes a spec. Its errors are the user's.
+func newLoad(spec plan.Spec) (load, error) {
+	bare, err := dialect.For(spec.Target.Endpoint, dialect.Options{})
+	if err != nil {
+		return load{}, err
+	}
+	t, err := targetOf(spec, bare.Path())
+	if err != nil {
+		return load{}, err
+	}
+	p, d, err := freeze(spec, t.secrets)
+	return load{plan: p, dialect: d, target: t}, err
+}
+
+// freeze makes the plan of a spec, and the dialect that its requests are written in.
+func freeze(spec plan.Spec, secrets []string) (*plan.Plan, dialect.Dialect, error) {
+	d, err := dialect.For(spec.Target.Endpoint, dialectOptions(spec, secrets))
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := plan.New(spec, d)
+	return p, d, err
+}
+
+func dialectOptions(s plan.Spec, secrets []string) dialect.Options {
+	return dialect.Options{
+		Model: s.Target.Model, Stream: s.Target.Stream, ContinuousUsage: s.Target.ContinuousUsage, IgnoreEOS: s.Workload.IgnoreEOS,
+		Temperature: s.Workload.Temperature, TopP: s.Workload.TopP, Secrets: secrets,
+	}
+}
+
+// finished is a run that has been carried out and summarized.
+type finished struct {
+	dir         string
+	summary     *judge.Summary
+	interrupted bool
+}
+
+// perform carries the load out into a new run directory and writes the summary there.
+func (l load) perform(ctx context.Context, show *display) (finished, error) {
+	env := record.Environ()
+	warnings, err := checkLimits(demandOf(l.plan), limitsOf(env))
+	if err != nil {
+		return finished{}, err
+	}
+	m, err := l.manifest(env)
+	if err != nil {
+		return finished{}, err
+	}
+	m.Warnings = warnings
+	dir, err := createRunDir(l.plan.Spec.Out, time.Now())
+	if err != nil {
+		return finished{}, err
+	}
+	interrupted, err := l.drive(ctx, dir, m, show)
+	if err != nil {
+		return finished{}, err
+	}
+	s, err := judge.Summarize(dir)
+	if err != nil {
+		return finished{}, err
+	}
+	return finished{dir: dir, summary: s, interrupted: interrupted}, report.WriteSummary(dir, s)
+}
+
+// manifest says what is known before the run.
+func (l load) manifest(env record.Environment) (*record.Manifest, error) {
+	spec, err := json.Marshal(l.plan.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("write spec: %w", err)
+	}
+	t := l.plan.Spec.Masked().Target
+	return &record.Manifest{
+		Schema: record.ManifestSchema, Tool: record.ThisTool(), Spec: spec, Env: env,
+		Target: record.Target{URL: t.URL, Model: t.Model, Endpoint: t.Endpoint, Stream: t.Stream},
+	}, nil
+}
+
+// drive sends the load and leaves manifest and exchanges in dir, whole, whatever happens.
+func (l load) drive(ctx context.Context, dir string, m *record.Manifest, show *display) (interrupted bool, err error) {
+	log, err := record.CreateLog(dir)
+	if err != nil {
+		return false, err
+	}
+	ctx, cut, stop := interrupts(ctx)
+	defer stop()
+	cfg := driveConfig(l.plan.Spec, l.target)
+	cfg.Cut, cfg.Watch = cut, show.show
+	cfg.Ready = func(m *record.Manifest) error { return m.Write(dir) }
+	runErr := drive.Run(ctx, cfg, l.plan, l.dialect, log, m)
+	show.clear()
+	closeErr := log.Close()
+	if runErr != nil {
+		m.State.Complete, m.State.Cause = false, runErr.Error()
+	}
+	return errors.Is(context.Cause(ctx), errInterrupted), errors.Join(runErr, closeErr, seal(m, dir))
+}
+
+// seal writes the manifest for the last time, with the hash of the binary that nothing was to wait for before.
+func seal(m *record.Manifest, dir string) (err error) {
+	if m.Tool.BinarySHA256, err = record.BinarySHA256(); err != nil {
+		return err
+	}
+	return m.Write(dir)
+}
+
+// exit is how the program ends after the report.
+func (r finished) exit(strict bool) error {
+	switch {
+	case r.interrupted:
+		return &exit{code: exitInterrupted}
+	case r.summary.Total.Outcomes.Completed == 0:
+		return failed(errors.New("no request completed"))
+	case strict && r.summary.Verdict.Class != verdict.Valid:
+		return &exit{code: exitVerdict, err: fmt.Errorf("verdict: %s is below VALID", r.summary.Verdict.Class)}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"tare/internal/record"
+)
+
+// createRunDir makes the directory of a new run: the one that was asked for, or a new one under ./runs.
+func createRunDir(asked string, now time.Time) (dir string, err error) {
+	dir = asked
+	if dir == "" {
+		dir = filepath.Join("runs", now.UTC().Format("20060102T150405Z")+"-"+shortID())
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", misused(fmt.Errorf("out: create run directory: %w", err), "--out names the directory")
+	}
+	for _, name := range []string{record.ManifestFile, record.ExchangesFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return "", misused(fmt.Errorf("out: %s already holds a run", dir), "name another directory, or leave --out away for a new one under ./runs")
+		}
+	}
+	return dir, nil
+}
+
+func shortID() string {
+	var b [3]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

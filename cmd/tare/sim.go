@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/sim"
+)
+
+func newSim() *cobra.Command {
+	var cfg sim.Config
+	var procs int
+	var attended bool
+	c := &cobra.Command{
+		Use:   "sim",
+		Short: "Run a simulated server whose truth is known",
+		Long: `Run a simulated LLM server: OpenAI chat and completions, streaming and not, with delays, a queue and
+failures that are known exactly. It prints the address it listens on, and ends at Ctrl-C.
+
+Delays are 50ms, uniform(10ms,20ms), exponential(50ms) or lognormal(50ms,0.4): mean and coefficient of variation.
+Faults are a kind and a rate: status=503:0.05, stream-error:0.01, truncate:0.01, cut:0.01, reset:0.01, stall:0.01,
+slow-headers=2s:0.1, empty:0.01, close-after-reply:0.1.`,
+		Example: `  tare sim --addr 127.0.0.1:8000 --ttft 50ms --gap 10ms
+  tare sim --ttft 'lognormal(200ms,0.5)' --slots 8
+  tare sim --fault status=503:0.05 --fault reset:0.01
+  tare sim --null`,
+		Args: cobra.NoArgs,
+		RunE: verb(func(c *cobra.Command, _ []string) error {
+			if err := cfg.Validate(); err != nil {
+				return misused(err, "")
+			}
+			if procs > 0 {
+				runtime.GOMAXPROCS(procs)
+			}
+			return serve(c, cfg, attended)
+		}),
+	}
+	f := c.Flags()
+	f.StringVar(&cfg.Addr, "addr", "127.0.0.1:8000", "listen on `host:port`; port 0 takes a free one")
+	f.StringVar(&cfg.Model, "model", "sim", "model `name`")
+	f.Uint64Var(&cfg.Seed, "seed", 0, "seed of every draw")
+	f.Var(&cfg.TTFT, "ttft", "from the start of service to the first token")
+	f.Var(&cfg.Gap, "gap", "between two chunks of a stream")
+	f.DurationVar(&cfg.Step, "step", 0, "decode in lock-step: all streams emit on the ticks of this period")
+	f.IntVar(&cfg.TokensPerChunk, "tokens-per-chunk", 1, "output tokens in one chunk")
+	f.DurationVar(&cfg.Prefill, "prefill", 0, "more time to the first token for each prompt token")
+	f.IntVar(&cfg.Slots, "slots", 0, "requests in service at a time, the others queue; 0 for any number")
+	f.IntVar(&cfg.QueueLimit, "queue-limit", 0, "requests that may queue, those beyond get 429; 0 for any number")
+	f.BoolVar(&cfg.RoleEarly, "role-early", false, "send header and role chunk when service starts")
+	f.Var(&cfg.Faults, "fault", "fail a fraction of requests (repeatable)")
+	f.BoolVar(&cfg.TruthInStream, "truth-in-stream", false, "put receive and send times into every chunk")
+	f.StringVar(&cfg.TruthFile, "truth", "", "write receive and send times to this `file`, as JSON Lines")
+	f.BoolVar(&cfg.Null, "null", false, "answer at once with precomputed bytes")
+	f.IntVar(&cfg.Loops, "loops", 1, "event loops; more than one only with --null")
+	f.IntVar(&procs, "procs", 0, "GOMAXPROCS; 0 for what the machine has")
+	f.BoolVar(&cfg.HoldCPU, "hold-cpu", false, "loops keep their processor while waiting; needs --procs above --loops")
+	f.BoolVar(&attended, "attended", false, "end when stdin does, and not at Ctrl-C")
+	f.Lookup("attended").Hidden = true
+	return c
+}
+
+func serve(c *cobra.Command, cfg sim.Config, attended bool) error {
+	until := untilInterrupted
+	if attended {
+		until = untilStdinCloses
+	}
+	ctx, stop := until(c.Context())
+	defer stop()
+	return sim.Serve(ctx, cfg, func(addr string) { announce(c.OutOrStdout(), addr) })
+}
+
+// listening begins the line by which a simulator says where it is; tare demo reads it.
+const listening = "listening on http://"
+
+func announce(w io.Writer, addr string) {
+	fmt.Fprintln(w, listening+addr)
+}
