@@ -32,6 +32,7 @@ type account struct {
 	slip                   stats.Distribution // slip the client answers for, ns
 	due, inWindow, capped  int64
 	notSent, notSentCapped int64
+	firstUnsent            time.Duration // earliest due time of a request the limit did not hold and that was not sent; with notSent
 	attempted, failed      int64
 }
 
@@ -98,8 +99,10 @@ func (a *account) addEvidence(r *measure.Reply, w window) {
 	case r.Outcome == record.NotSent && held:
 		a.notSentCapped++
 	case r.Outcome == record.NotSent:
+		if a.notSent == 0 || r.Due < a.firstUnsent {
+			a.firstUnsent = r.Due
+		}
 		a.notSent++
-		a.due++
 	default:
 		a.attempted++
 		if r.Outcome != record.Completed {
@@ -155,7 +158,8 @@ func (e *Events) merge(other *Events) {
 }
 
 // evidence hands over what the gates look at. Cancelled requests count as failed ones, except where the run was ended on
-// purpose.
+// purpose. In a stage with an in-flight limit, what was not sent is taken to have been held by it: requests that were never
+// taken up carry no cause of their own.
 func (a *account) evidence(s record.Stage, interrupted bool, index map[string]int) verdict.Stage {
 	values := func(name string) *stats.Distribution { return a.tallies[index[name]].Values() }
 	failed, attempted := a.failed, a.attempted
@@ -163,11 +167,15 @@ func (a *account) evidence(s record.Stage, interrupted bool, index map[string]in
 		failed -= a.outcomes.Cancelled
 		attempted -= a.outcomes.Cancelled
 	}
+	notSent, notSentCapped := a.notSent, a.notSentCapped
+	if s.MaxInFlight > 0 {
+		notSent, notSentCapped = 0, notSent+notSentCapped
+	}
 	return verdict.Stage{
 		Name: s.Name, Open: s.Kind == "open", Slip: &a.slip,
 		TTFT: values(measure.TTFT), E2E: values(measure.E2E), ICL: values(measure.ICL), Lag: values(measure.ReceiveLag),
-		Due: a.due, InWindow: a.inWindow, Capped: a.capped,
-		NotSent: a.notSent, NotSentCapped: a.notSentCapped,
+		Due: a.due + notSent, InWindow: a.inWindow, Capped: a.capped,
+		NotSent: notSent, NotSentCapped: notSentCapped,
 		Attempted: attempted, Failed: failed,
 	}
 }
@@ -179,24 +187,31 @@ func (w window) holds(at time.Duration) bool { return w.start <= at && at < w.en
 
 func (w window) length() time.Duration { return max(w.end-w.start, 0) }
 
-// figures turns an account into the part of a Summary: asked is the span its plan covers, lasted the span that was run.
-// A closed loop has no planned rate.
-func (a *account) figures(table []measure.Metric, kind string, planned int64, asked, lasted time.Duration) Part {
+// spans are the lengths of a part's window.
+type spans struct {
+	asked   time.Duration // in which due requests fall due
+	due     int64
+	sending time.Duration // to the end of sending: all of it, unless the run was cut
+	lasted  time.Duration // to the end of the window, or of the run
+}
+
+// figures turns an account into the part of a Summary. A closed loop has no planned rate.
+func (a *account) figures(table []measure.Metric, kind string, planned int64, w spans) Part {
 	p := Part{
-		Kind: kind, WindowMs: float64(lasted) / 1e6,
+		Kind: kind, WindowMs: float64(w.lasted) / 1e6,
 		Planned: planned, Sent: a.sent, Missing: a.missing, Outcomes: a.outcomes,
 		Failures: a.failures.most(), Delays: a.delays, Events: a.events, Metrics: Metrics{},
-		AchievedRate:  perSecond(a.writes, lasted),
-		CompletedRate: perSecond(a.completions, lasted),
+		AchievedRate:  perSecond(a.writes, w.sending),
+		CompletedRate: perSecond(a.completions, w.lasted),
 	}
 	if kind == "open" {
-		p.PlannedRate = perSecond(planned, asked)
+		p.PlannedRate = perSecond(w.due, w.asked)
 	}
 	if a.inputKnown {
-		p.InputRate = perSecond(a.inTokens, lasted)
+		p.InputRate = perSecond(a.inTokens, w.lasted)
 	}
 	if a.outputKnown {
-		p.OutputRate = perSecond(a.outTokens, lasted)
+		p.OutputRate = perSecond(a.outTokens, w.lasted)
 	}
 	for i, m := range table {
 		p.Metrics[m.Name] = figures(m.Unit, &a.tallies[i])

@@ -38,10 +38,16 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 			}
 			return x
 		}, gate: "C5", level: verdict.Failed, class: verdict.InvalidWorkload},
+		{name: "requests never taken up behind the limit", edit: func(m *record.Manifest) { m.Stages[1].MaxInFlight = 10 }, change: func(x *record.Exchange) *record.Exchange {
+			if x.Index > 900 {
+				fail(x, record.NotSent, "")
+			}
+			return x
+		}, gate: "C4", level: verdict.CertifiedLevel, class: verdict.InvalidWorkload},
 		{name: "a slow server", change: func(x *record.Exchange) *record.Exchange { reply(x, 30*time.Second); return x }, gate: "C4", level: verdict.CertifiedLevel, class: verdict.Valid},
 		{name: "a server slow to accept", change: func(x *record.Exchange) *record.Exchange {
 			delay(x, 3*time.Second, record.DelayNoConnection)
-			x.Issued, x.ConnReady = record.At(x.Due), record.At(x.Due+3*time.Second)
+			x.ConnReady = record.At(x.Due + 3*time.Second)
 			return x
 		}, gate: "C3", level: verdict.CertifiedLevel, class: verdict.Valid},
 		{name: "a server that refuses connections", change: func(x *record.Exchange) *record.Exchange {

@@ -144,7 +144,7 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 	s := &Summary{Schema: SummarySchema, Stages: []Part{}}
 	e := &verdict.Evidence{Client: m.Client, Clock: m.Clock, Loops: m.Loops, State: m.State, Recorded: l.recorded, Duplicates: l.duplicates}
 	total := newAccount(len(l.table))
-	var sum span
+	var all sum
 	for i, stage := range m.Stages {
 		a := l.stages[i]
 		planned := l.planned(stage, a)
@@ -152,19 +152,19 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 		a.missing = max(planned-recorded, 0)
 		e.Planned += planned
 		e.Excess += max(recorded-planned, 0)
-		asked, lasted := l.spans(i)
-		part := a.figures(l.table, stage.Kind, max(planned, recorded), asked, lasted)
+		w := l.spans(i, max(planned, recorded))
+		part := a.figures(l.table, stage.Kind, max(planned, recorded), w)
 		part.Name, part.Warmup = stage.Name, stage.Warmup
-		part.StartMs, part.EndMs = stage.StartMs, stage.StartMs+float64(lasted)/1e6
+		part.StartMs, part.EndMs = stage.StartMs, stage.StartMs+float64(w.lasted)/1e6
 		s.Stages = append(s.Stages, part)
 		if !stage.Warmup {
 			total.merge(a)
-			sum.add(part, asked, lasted)
+			all.add(part, w)
 			e.Stages = append(e.Stages, a.evidence(stage, e.Interrupted(), l.index))
 		}
 	}
-	s.Total = total.figures(l.table, sum.kind, sum.requests, sum.asked, sum.lasted)
-	s.Total.Name, s.Total.StartMs, s.Total.EndMs = "total", sum.startMs, sum.endMs
+	s.Total = total.figures(l.table, all.kind, all.requests, all.spans)
+	s.Total.Name, s.Total.StartMs, s.Total.EndMs = "total", all.startMs, all.endMs
 	s.Verdict = verdict.Judge(e)
 	s.Run = l.run(e)
 	s.Warnings = l.warnings(s, e, total, tail)
@@ -180,40 +180,43 @@ func (l *Ledger) planned(s record.Stage, a *account) int64 {
 	return s.Planned
 }
 
-// spans are the planned length of a stage's window, and what of it the run lasted for.
-func (l *Ledger) spans(i int) (asked, lasted time.Duration) {
-	w := l.windows[i]
-	end := l.last
-	if l.manifest.State.EndMs > 0 {
-		end = moment(l.manifest.State.EndMs)
+// spans measures the window of stage i. In a run that was cut, sending ended at the first request left unsent.
+func (l *Ledger) spans(i int, planned int64) spans {
+	w, a := l.windows[i], l.stages[i]
+	ran := w
+	if state := l.manifest.State; !state.Complete || state.Cause != "" || w.end == math.MaxInt64 {
+		ran.end = min(w.end, max(l.last, moment(state.EndMs)))
 	}
-	cut := window{w.start, min(w.end, end)}
+	s := spans{asked: w.length(), due: planned, sending: ran.length(), lasted: ran.length()}
 	if w.end == math.MaxInt64 {
-		return cut.length(), cut.length()
+		s.asked = ran.length()
 	}
-	if l.manifest.State.Complete && l.manifest.State.Cause == "" {
-		return w.length(), w.length()
+	if l.manifest.State.Cause != "" && a.notSent > 0 {
+		s.sending = window{w.start, min(ran.end, a.firstUnsent)}.length()
+		s.asked, s.due = s.sending, planned-a.notSent-a.notSentCapped
 	}
-	return w.length(), cut.length()
+	return s
 }
 
-// span adds up the measured stages.
-type span struct {
+// sum adds up the measured stages.
+type sum struct {
+	spans
 	requests       int64
-	asked, lasted  time.Duration
 	startMs, endMs float64
 	kind           string
 }
 
-func (t *span) add(p Part, asked, lasted time.Duration) {
+func (t *sum) add(p Part, w spans) {
 	if t.kind == "" {
 		t.kind, t.startMs = p.Kind, p.StartMs
 	} else if t.kind != p.Kind {
 		t.kind = "mixed"
 	}
 	t.requests += p.Planned
-	t.asked += asked
-	t.lasted += lasted
+	t.asked += w.asked
+	t.sending += w.sending
+	t.due += w.due
+	t.lasted += w.lasted
 	t.endMs = max(t.endMs, p.EndMs)
 }
 

@@ -296,7 +296,8 @@ func TestMessagesGroupByTheirText(t *testing.T) {
 
 func TestACutRunIsMeasuredOverTheTimeItRan(t *testing.T) {
 	m := twoStages()
-	m.State = record.State{Cause: "interrupted", EndMs: 6000}
+	m.Stages[1].EndMs = 8000 // the end of the drain
+	m.State = record.State{Complete: true, Cause: "interrupted", EndMs: 8000}
 	s := summarize(t, m, requests(func(x *record.Exchange) *record.Exchange {
 		if x.Due >= 6*time.Second {
 			fail(x, record.NotSent, "")
@@ -310,6 +311,24 @@ func TestACutRunIsMeasuredOverTheTimeItRan(t *testing.T) {
 	}
 	if !strings.Contains(s.Verdict.Reason, "interrupted") {
 		t.Errorf("reason: got %q, want the cause in it", s.Verdict.Reason)
+	}
+}
+
+func TestAKilledRunIsMeasuredToItsLastRecord(t *testing.T) {
+	m := twoStages()
+	m.State = record.State{}
+	s := summarize(t, m, requests(func(x *record.Exchange) *record.Exchange {
+		if end, _ := x.End.Get(); end > 6*time.Second {
+			return nil
+		}
+		return x
+	}))
+	number(t, "planned rate", s.Total.PlannedRate, 100)
+	if got, _ := s.Total.AchievedRate.Get(); got < 98 || got > 100 {
+		t.Errorf("achieved rate: got %v, want the 100 of the part that was written, less the requests in flight", got)
+	}
+	if s.Run.Complete || s.Verdict.Class != verdict.InvalidStats || s.Total.Outcomes.Sum()+s.Total.Missing != 1000 {
+		t.Errorf("got complete %v, class %s, %d outcomes and %d unrecorded, want INVALID-STATS and 1000 in all", s.Run.Complete, s.Verdict.Class, s.Total.Outcomes.Sum(), s.Total.Missing)
 	}
 }
 

@@ -119,11 +119,10 @@ func connect(r *Reply, t *Tally) bool {
 	return ok
 }
 
-// ConnectWait returns how long r waited for a connection to be dialled; ok is false when it needed none.
+// ConnectWait returns how long after its due time r found a connection to write on; ok is false when an idle one was there.
 func ConnectWait(r *Reply) (wait time.Duration, ok bool) {
-	from, issued := r.Issued.Get()
-	to, ready := r.ConnReady.Get()
-	return to - from, r.Delay == record.DelayNoConnection && issued && ready
+	ready, known := r.ConnReady.Get()
+	return ready - r.Due, known && r.Delay == record.DelayNoConnection
 }
 
 func receiveLag(r *Reply, t *Tally) bool {
