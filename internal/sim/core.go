@@ -48,6 +48,7 @@ type stream struct {
 	place    int // 1 + index in the heap of timers; 0 when not in it
 	canned   *canned
 	recv     int64 // when the request had arrived
+	stamped  bool  // by the kernel's stamp
 	start    int64 // when its service started
 	first    int64 // when the first token was sent, or made where it is not sent by itself
 	last     int64 // when the newest token was
@@ -217,7 +218,7 @@ func (k *core) open(c *conn, h *head, n uint64) *stream {
 	} else {
 		s = &stream{}
 	}
-	s.c, s.n, s.recv, s.port = c, n, c.at, c.port
+	s.c, s.n, s.recv, s.stamped, s.port = c, n, c.at, c.stamped, c.port
 	s.draws = drawsOf(k.cfg.Seed, n)
 	s.id = append(s.id, h.id...)
 	s.closing = h.close

@@ -31,6 +31,7 @@ const (
 type conn struct {
 	port      int     // the client's
 	at        int64   // receive stamp of the newest byte
+	stamped   bool    // by the kernel
 	in        []byte  // bytes of requests that cannot be taken yet
 	need      int     // bytes of the request at the start of in, where its header is known
 	proceeded bool    // 100 Continue was sent for it

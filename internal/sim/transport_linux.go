@@ -359,23 +359,23 @@ func (l *loop) conn(fd int, serial int32) (c *conn, ok bool) {
 
 // read takes what has come, once: epoll tells again when there is more.
 func (l *loop) read(c *conn) {
-	n, at, err := l.receive(c.fd)
+	n, at, stamped, err := l.receive(c.fd)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
 	case err != 0 || n == 0:
 		l.drop(c)
 	case c.draining || c.gone:
 	default:
-		c.at = at
+		c.at, c.stamped = at, stamped
 		feed(l.engine, c, l.in[:n])
 	}
 }
 
 // receive reads once and tells when the newest byte had arrived.
-func (l *loop) receive(fd int) (n int, at int64, err syscall.Errno) {
+func (l *loop) receive(fd int) (n int, at int64, stamped bool, err syscall.Errno) {
 	if !l.stamped {
 		r, _, e := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&l.in[0])), uintptr(len(l.in)), unix.MSG_DONTWAIT, 0, 0)
-		return int(r), l.now(), e
+		return int(r), l.now(), false, e
 	}
 	l.iov.Base = &l.in[0]
 	l.iov.SetLen(len(l.in))
@@ -385,21 +385,22 @@ func (l *loop) receive(fd int) (n int, at int64, err syscall.Errno) {
 	l.msg.SetControllen(len(l.control))
 	r, _, e := syscall.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&l.msg)), unix.MSG_DONTWAIT)
 	if e != 0 {
-		return 0, 0, e
+		return 0, 0, false, e
 	}
-	return int(r), l.stamp(), 0
+	at, stamped = l.stamp()
+	return int(r), at, stamped, 0
 }
 
 // stamp is the kernel's receive stamp beside the newest read, or the time now when there is none.
-func (l *loop) stamp() int64 {
+func (l *loop) stamp() (at int64, stamped bool) {
 	now := l.now()
 	header := (*unix.Cmsghdr)(unsafe.Pointer(&l.control[0]))
 	if int(l.msg.Controllen) < unix.CmsgLen(int(unsafe.Sizeof(unix.Timespec{}))) ||
 		header.Level != unix.SOL_SOCKET || header.Type != unix.SCM_TIMESTAMPNS {
-		return now
+		return now, false
 	}
 	ts := (*unix.Timespec)(unsafe.Pointer(&l.control[unix.CmsgLen(0)]))
-	return min(ts.Nano()-l.offset, now)
+	return min(ts.Nano()-l.offset, now), true
 }
 
 // drop ends a connection that the client has closed, or that broke.

@@ -88,6 +88,8 @@ func (s *stream) appendTruth(b []byte) []byte {
 	number("prompt_tokens", int64(s.ask.prompt))
 	number("tokens", int64(s.tokens))
 	number("recv_ns", s.recv)
+	b = append(b, `,"recv_by_kernel":`...)
+	b = strconv.AppendBool(b, s.stamped)
 	if s.admitted {
 		number("queued_ns", s.start-s.recv)
 	}
