@@ -76,7 +76,7 @@ one() {
 	tare-*)
 		format=tare
 		[ "$asked" != 0 ] || load=(--concurrency "$CONCURRENCY")
-		command=("$OUT/bin/tare" run "$URL" --model m "${load[@]}" --duration "${seconds}s" --input-tokens 8
+		command=("$OUT/bin/tare" run "$URL" --model m --arrival constant "${load[@]}" --duration "${seconds}s" --input-tokens 8
 			--output-tokens "$tokens" --engine "${tool#tare-}" --out "$art")
 		;;
 	net/http*)
