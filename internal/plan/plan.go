@@ -5,8 +5,11 @@
 package plan
 
 import (
-	"context"
+	"fmt"
+	"math"
 	"time"
+
+	"tare/internal/plan/schedule"
 )
 
 // Plan is a frozen workload: the stages and, by walking it, every request.
@@ -25,59 +28,129 @@ type Stage struct {
 
 	// Gap is the idle time before the stage, after the stage before it has ended.
 	Gap time.Duration
-	// Duration is the window in which requests fall due. It is 0 for a closed stage that ends by count.
+	// Duration is the window in which requests fall due. It is 0 for a closed stage that ends by count alone. Random
+	// arrivals that end by count have the window in which so many are expected, and may end before it or after it: such a
+	// stage lasts until its window has passed and its last request has fallen due.
 	Duration time.Duration
-	// First is the index of the stage's first request, Requests how many there are; Requests is 0 for a closed stage that
-	// ends by time, which reserves 2³² indexes.
-	First    int64
+	// First is the index of the stage's first request.
+	First int64
+	// Requests is how many requests the stage has; a closed stage that has a Duration too may end before. It is 0 where
+	// the number is not known before the stage ends: random arrivals that end by duration, of which the walker finds the
+	// last, and a closed stage that ends by duration. These reserve 2³² indexes.
 	Requests int64
+	// Expected is how many requests an open stage has in the mean, or exactly where Requests is known. It is 0 for a
+	// closed stage that ends by duration.
+	Expected float64
 
-	Rate, RateTo float64 // requests per second at the start and the end of an open stage
+	Rate, RateTo float64 // requests per second at the start and the end of an open stage; equal without a ramp
 	Concurrency  int     // requests in flight of a closed stage
 	MaxInFlight  int     // declared admission limit of an open stage; 0 for none
+
+	open schedule.Open // the schedule of an open stage
 }
 
-// Request is one planned request. The walker owns Body and overwrites it with the next request.
-type Request struct {
-	Index int64
-	Stage int           // index into Plan.Stages
-	Due   time.Duration // intended send time, offset from the start of its stage; 0 in a closed stage
-	Body  []byte        // the HTTP request body, complete
+// counted says that the stage's requests are the same in every run, and so have a part in the plan's ids.
+func (s *Stage) counted() bool { return !s.Closed || s.Duration == 0 }
 
-	Prompt       string // text of the prompt
-	InputTokens  int    // asked length of the prompt, tokens
-	OutputTokens int    // asked length of the answer, tokens
+// reserved is how many indexes a stage takes whose number of requests is not known.
+const reserved = 1 << 32
+
+// WarmupName names the stage that load.warmup adds.
+const WarmupName = "warmup"
+
+// New freezes a spec. It returns Faults if the spec is not valid; the target's URL and model may be missing. With a nil
+// encoder the plan has times but no bodies.
+func New(spec Spec, encode Encoder) (*Plan, error) {
+	if faults := spec.check(spec.present); len(faults) > 0 {
+		return nil, faults
+	}
+	p := &Plan{Spec: spec, encode: encode}
+	first := int64(0)
+	for i, load := range spec.Load.resolve() {
+		s := p.stage(load, first)
+		s.Warmup = i == 0 && spec.Load.Warmup > 0
+		p.Stages = append(p.Stages, s)
+		first += s.Requests
+		if s.Requests == 0 {
+			first += reserved
+		}
+	}
+	return p, nil
 }
 
-// Encoder writes request bodies in one server's dialect.
-type Encoder interface {
-	// AppendBody appends the body of r's HTTP request to dst. It reads every field of r but Body.
-	AppendBody(dst []byte, r *Request) []byte
+// resolve returns all stages, the warm-up first, each with a name.
+func (l *Load) resolve() []LoadStage {
+	stages := l.measured()
+	if l.Warmup > 0 {
+		warmup := stages[0]
+		warmup.Name, warmup.Duration, warmup.Requests, warmup.RateTo, warmup.Gap = WarmupName, l.Warmup, 0, 0, 0
+		stages = append([]LoadStage{warmup}, stages...)
+	}
+	return stages
 }
 
-// IDs are the SHA-256 hashes of a plan in lower-case hex.
-type IDs struct {
-	PlanID    string // timing and structure
-	ContentID string // request bodies
-	Requests  int64  // requests hashed
+// measured returns the stages without a warm-up, the short form as one stage called "main".
+func (l *Load) measured() []LoadStage {
+	if len(l.Stages) == 0 {
+		return []LoadStage{{
+			Name: "main", Rate: l.Rate, Concurrency: l.Concurrency, MaxInFlight: l.MaxInFlight, Duration: l.Duration,
+			Requests: l.Requests,
+		}}
+	}
+	stages := make([]LoadStage, len(l.Stages))
+	for i, s := range l.Stages {
+		if s.Name == "" {
+			s.Name = fmt.Sprintf("stage %d", i+1)
+		}
+		stages[i] = s
+	}
+	return stages
 }
 
-// Walker makes a plan's requests one after another, in the order of their indexes, and hashes them as it goes.
-// Its memory does not depend on the size of the plan.
-type Walker struct{}
+func (p *Plan) stage(load LoadStage, first int64) Stage {
+	s := Stage{
+		Name: load.Name, Closed: load.Concurrency > 0, Gap: load.Gap,
+		Duration: load.Duration, First: first, Requests: load.Requests, Expected: float64(load.Requests),
+		Rate: load.Rate, RateTo: load.RateTo, Concurrency: load.Concurrency, MaxInFlight: load.MaxInFlight,
+	}
+	if s.Closed {
+		return s
+	}
+	if s.RateTo == 0 {
+		s.RateTo = s.Rate
+	}
+	s.open = schedule.Open{
+		Process: p.Spec.Load.process(), Shape: p.Spec.Load.Burstiness, Rate: s.Rate, RateTo: s.RateTo, Window: s.Duration,
+		Limit: load.Requests,
+	}
+	s.Duration = s.open.Span()
+	s.Expected = s.open.Mean()
+	n, known := s.open.Count()
+	s.Requests = n
+	if known {
+		s.Expected = float64(n)
+	}
+	return s
+}
 
-// Walk starts at the plan's first request.
-func (p *Plan) Walk() *Walker { panic("not built") }
+func (l *Load) process() schedule.Process {
+	switch l.Arrival {
+	case ArrivalPoisson:
+		return schedule.Poisson
+	case ArrivalGamma:
+		return schedule.Gamma
+	default:
+		return schedule.Constant
+	}
+}
 
-// Next fills r with the next request; ok is false at the end of the plan. A closed stage that ends by time has no end of
-// its own: EndStage ends it.
-func (w *Walker) Next(r *Request) (ok bool) { panic("not built") }
-
-// EndStage makes Next go on with the first request of the next stage.
-func (w *Walker) EndStage() { panic("not built") }
-
-// IDs returns the hashes over the requests made so far.
-func (w *Walker) IDs() IDs { panic("not built") }
-
-// Identify walks a whole plan for its ids. A closed stage that ends by time counts with its structure only.
-func (p *Plan) Identify(ctx context.Context) (IDs, error) { panic("not built") }
+// Requests returns how many requests the plan has in the mean, and whether that is their exact number.
+func (p *Plan) Requests() (n int64, exact bool) {
+	mean := 0.0
+	exact = true
+	for _, s := range p.Stages {
+		mean += s.Expected
+		exact = exact && s.Requests > 0 && s.counted()
+	}
+	return int64(math.Round(mean)), exact
+}

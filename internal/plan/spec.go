@@ -2,7 +2,23 @@ package plan
 
 import "time"
 
+// Names of what a spec can choose between.
+const (
+	EndpointChat        = "chat"
+	EndpointCompletions = "completions"
+
+	ArrivalConstant = "constant"
+	ArrivalPoisson  = "poisson"
+	ArrivalGamma    = "gamma"
+
+	EngineAuto      = "auto"
+	EngineEpoll     = "epoll"
+	EngineGoroutine = "goroutine"
+)
+
 // Spec is what a user asks for. Its YAML keys are the names users write; flags set the same fields.
+//
+// A Spec is printed without its secrets: String, YAML and MarshalJSON mask them.
 type Spec struct {
 	Target   Target   `yaml:"target"`
 	Load     Load     `yaml:"load"`
@@ -70,4 +86,19 @@ type Client struct {
 	Procs       int           `yaml:"procs"`       // GOMAXPROCS; 0 to choose
 	Connections int           `yaml:"connections"` // dialled before the start; 0 to choose
 	Spin        time.Duration `yaml:"spin"`        // busy wait before each due time; costs a core
+}
+
+// Defaults returns a spec in which every key has its default. Target and load are still to be given.
+func Defaults() Spec {
+	s := Spec{
+		Target: Target{
+			Endpoint: EndpointChat, Stream: true, APIKeyEnv: "OPENAI_API_KEY", Timeout: 2 * time.Minute,
+			ConnectTimeout: 10 * time.Second, IdleTimeout: 4 * time.Second,
+		},
+		Load:     Load{Seed: 1, Arrival: ArrivalPoisson, Burstiness: 1},
+		Workload: Workload{InputTokens: 128, OutputTokens: 32, TopP: 1},
+		Client:   Client{Engine: EngineAuto},
+	}
+	s.Load.Drain = s.Target.Timeout
+	return s
 }

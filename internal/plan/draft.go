@@ -1,0 +1,282 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Draft gathers a spec from a file and flags, and remembers where each value came from. The zero value is an empty draft.
+type Draft struct {
+	name     string // of the file
+	file     []setting
+	flags    []setting
+	stages   int // given by flags
+	required []string
+	faults   Faults
+
+	unreadable bool // the file has no settings to judge
+}
+
+// setting is one key and its value as it was written.
+type setting struct {
+	path string // "load.stages[0].rate", "target.headers.NAME"
+	text string
+	from origin
+}
+
+// origin is where a setting was written.
+type origin struct {
+	line, column int
+	flag         string
+}
+
+// Set gives a key a value by a flag, whatever the file says. The flag ("--rate") is named in faults. The key load.stages
+// adds a stage, "rate=10,duration=30s"; target.headers adds a header, "NAME: VALUE"; other keys keep the value set last.
+//
+// A flag for rate, concurrency or a stage takes the place of the file's load: what would not go with it is left out.
+func (d *Draft) Set(key, value, flag string) {
+	from := origin{flag: flag}
+	switch _, known := find(specKeys, key); {
+	case key == "load.stages":
+		d.setStage(value, from)
+	case key == "target.headers":
+		d.setHeader(value, from)
+	case !known:
+		d.fault(from, key, "is not a key", unknownHint(key, "", names(specKeys)))
+	default:
+		d.flags = append(d.flags, setting{key, value, from})
+	}
+}
+
+func (d *Draft) setHeader(text string, from origin) {
+	name, value, ok := strings.Cut(text, ":")
+	if !ok {
+		d.fault(from, "target.headers", "has no colon", "write NAME: VALUE")
+		return
+	}
+	name = strings.TrimSpace(name)
+	d.flags = append(d.flags, setting{"target.headers." + name, strings.TrimSpace(value), from})
+}
+
+func (d *Draft) setStage(text string, from origin) {
+	path := stagePath(d.stages)
+	d.stages++
+	d.flags = append(d.flags, setting{path: path, from: from})
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		at := path + "." + name
+		switch _, known := find(stageKeys, name); {
+		case !ok:
+			d.fault(from, path, fmt.Sprintf("must be pairs like rate=10,duration=30s, got %q", part), "")
+		case !known:
+			d.fault(from, at, "is not a key", unknownHint(name, "", names(stageKeys)))
+		case slices.ContainsFunc(d.flags, func(s setting) bool { return s.path == at }):
+			d.fault(from, at, "is given twice", "")
+		default:
+			d.flags = append(d.flags, setting{at, value, from})
+		}
+	}
+}
+
+// Require makes keys mandatory that may otherwise be missing: target.url and target.model for a run.
+func (d *Draft) Require(keys ...string) { d.required = append(d.required, keys...) }
+
+// Spec returns the effective spec: what was given, and the default of every other key. The error is Faults, all there are.
+func (d *Draft) Spec() (Spec, error) {
+	if d.unreadable {
+		return Spec{}, d.faults
+	}
+	spec := Defaults()
+	faults := slices.Clone(d.faults)
+	origins := map[string]origin{}
+	for _, f := range faults { // a key that could not be read is not missing too
+		from := origin{f.Line, f.Column, f.Flag}
+		origins[f.Key] = from
+		note(origins, setting{path: f.Key, from: from})
+	}
+	for _, s := range d.effective() {
+		origins[s.path] = s.from
+		note(origins, s)
+		if reason := spec.assign(s.path, s.text); reason != "" {
+			faults = append(faults, d.located(Fault{Key: s.path, Reason: reason}, origins))
+		}
+	}
+	present := func(path string, _ any) bool { _, ok := origins[path]; return ok }
+	if !present("load.drain", nil) {
+		spec.Load.Drain = spec.Target.Timeout
+	}
+	for _, path := range d.required {
+		if !present(path, nil) {
+			faults = append(faults, Fault{File: d.name, Key: path, Reason: "is missing"})
+		}
+	}
+	unread := faults
+	for _, f := range spec.check(present) {
+		if f = d.located(f, origins); !unread.cover(f) {
+			faults = append(faults, f)
+		}
+	}
+	if len(faults) > 0 {
+		faults.sort()
+		return Spec{}, faults
+	}
+	return spec, nil
+}
+
+// note records that the sections, lists and maps around a setting are given too.
+func note(origins map[string]origin, s setting) {
+	for path := s.path; ; {
+		i := strings.LastIndexAny(path, ".[")
+		if i < 0 {
+			return
+		}
+		path = path[:i]
+		if _, ok := origins[path]; !ok {
+			origins[path] = s.from
+		}
+	}
+}
+
+// effective returns the file's settings that no flag replaces, and then the flags.
+func (d *Draft) effective() []setting {
+	replaced := func(s setting) bool {
+		return slices.ContainsFunc(d.flags, func(f setting) bool { return replaces(f.path, s.path) })
+	}
+	return append(slices.DeleteFunc(slices.Clone(d.file), replaced), d.flags...)
+}
+
+// replaces says that a flag for one key leaves no room for the file's other.
+func replaces(flag, file string) bool {
+	stages := strings.HasPrefix(file, "load.stages")
+	switch {
+	case strings.HasPrefix(flag, "load.stages"):
+		return stages || slices.Contains(shortForms, file)
+	case flag == "load.rate":
+		return stages || file == flag || file == "load.concurrency"
+	case flag == "load.concurrency":
+		return stages || file == flag || file == "load.rate" || file == "load.max_in_flight"
+	case strings.HasPrefix(flag, "target.headers."):
+		return strings.EqualFold(flag, file)
+	}
+	return flag == file
+}
+
+// assign gives the key at path its value; reason says why it could not.
+func (s *Spec) assign(path, text string) (reason string) {
+	if name, ok := strings.CutPrefix(path, "target.headers."); ok {
+		if s.Target.Headers == nil {
+			s.Target.Headers = map[string]string{}
+		}
+		s.Target.Headers[name] = text
+		return ""
+	}
+	if rest, ok := strings.CutPrefix(path, "load.stages["); ok {
+		return s.Load.assign(rest, text)
+	}
+	if k, ok := find(specKeys, path); ok && path != "load.stages" && path != "target.headers" {
+		return assign(k.field(s), text)
+	}
+	return ""
+}
+
+// assign gives a key of a stage its value; rest is "0].rate", or "0]" for the stage itself.
+func (l *Load) assign(rest, text string) (reason string) {
+	var i int
+	if _, err := fmt.Sscanf(rest, "%d]", &i); err != nil {
+		return err.Error()
+	}
+	for len(l.Stages) <= i {
+		l.Stages = append(l.Stages, LoadStage{})
+	}
+	_, name, _ := strings.Cut(rest, "].")
+	if k, ok := find(stageKeys, name); ok {
+		return assign(k.field(&l.Stages[i]), text)
+	}
+	return ""
+}
+
+// fault records a mistake found while reading.
+func (d *Draft) fault(from origin, path, reason, hint string) {
+	f := Fault{Key: path, Reason: reason, Hint: hint}
+	d.faults = append(d.faults, d.located(f, map[string]origin{path: from}))
+}
+
+// located returns f with the place of its key, or of the nearest section around it.
+func (d *Draft) located(f Fault, origins map[string]origin) Fault {
+	for path := f.Key; ; {
+		if from, ok := origins[path]; ok {
+			// A section is not at the flag that set one of its keys.
+			if from.flag == "" || path == f.Key && !isSection(path) {
+				f.Flag, f.Line, f.Column = from.flag, from.line, from.column
+				break
+			}
+		}
+		i := strings.LastIndexAny(path, ".[")
+		if i < 0 {
+			break
+		}
+		path = path[:i]
+	}
+	if f.Flag == "" {
+		f.File = d.name
+	}
+	return f
+}
+
+// cover says that the setting that made g has a fault already.
+func (f Faults) cover(g Fault) bool {
+	return slices.ContainsFunc(f, func(f Fault) bool { return f.Key == g.Key && f.Line == g.Line && f.Flag == g.Flag })
+}
+
+// sort puts the file's faults before the flags', in the order of their places.
+func (f Faults) sort() {
+	slices.SortStableFunc(f, func(a, b Fault) int {
+		if flags := flag(a.Flag != "") - flag(b.Flag != ""); flags != 0 {
+			return int(flags)
+		}
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+}
+
+// ParseStage reads a stage written as "rate=10,duration=30s". The error is Faults, whose keys are those of the stage.
+func ParseStage(text string) (LoadStage, error) {
+	var d Draft
+	d.Set("load.stages", text, "")
+	spec, err := d.Spec()
+	if faults, ok := err.(Faults); ok {
+		for i := range faults {
+			faults[i].Key = strings.TrimPrefix(strings.TrimPrefix(faults[i].Key, stagePath(0)), ".")
+		}
+		return LoadStage{}, faults
+	}
+	return spec.Load.Stages[0], nil
+}
+
+// names lists the names of keys.
+func names[T any](keys []key[T]) []string {
+	all := make([]string, len(keys))
+	for i, k := range keys {
+		all[i] = k.name
+	}
+	return all
+}
+
+// unknownHint says which key was meant by name below prefix, if that can be guessed.
+func unknownHint(name, prefix string, candidates []string) string {
+	if best, ok := nearest(name, candidates); ok {
+		return "did you mean " + prefix + best + "?"
+	}
+	for _, k := range specKeys {
+		if section, last, ok := strings.Cut(k.name, "."); ok && last == strings.ReplaceAll(name, "-", "_") && section+"." != prefix {
+			return "did you mean " + k.name + "?"
+		}
+	}
+	if len(candidates) <= 20 {
+		return "the keys here are " + strings.Join(candidates, ", ")
+	}
+	return ""
+}

@@ -1,0 +1,437 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/plan"
+)
+
+// draft reads text as spec.yaml.
+func draft(text string) *plan.Draft {
+	d := new(plan.Draft)
+	d.Read("spec.yaml", []byte(text))
+	return d
+}
+
+// faultsOf returns what is wrong with a draft, one line each, without hints.
+func faultsOf(t *testing.T, d *plan.Draft) []string {
+	t.Helper()
+	_, err := d.Spec()
+	if err == nil {
+		return nil
+	}
+	faults, ok := errors.AsType[plan.Faults](err)
+	if !ok {
+		t.Fatalf("error: got %T, want plan.Faults", err)
+	}
+	var lines []string
+	for _, f := range faults {
+		line, _, _ := strings.Cut(f.Error(), "\n")
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func wantLines(t *testing.T, name string, got []string, want ...string) {
+	t.Helper()
+	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
+		t.Errorf("%s:\ngot:\n%s\nwant:\n%s", name, g, w)
+	}
+}
+
+const enough = "load:\n  rate: 10\n  duration: 30s\n"
+
+func TestEveryFaultIsReportedAtOnceWithItsLine(t *testing.T) {
+	d := draft(`target:
+  url: localhost:8000
+  timeout: 30
+load:
+  rate: -3
+  arival: gamma
+  duration: 30s
+  rate: 4
+workload:
+  input_tokens: many
+`)
+	wantLines(t, "faults", faultsOf(t, d),
+		`spec.yaml:2: target.url: must begin with http:// or https://, got "localhost:8000"`,
+		`spec.yaml:3: target.timeout: must be a duration like 30s or 1m30s, got "30"`,
+		`spec.yaml:5: load.rate: must be above 0 requests/s, got -3`,
+		`spec.yaml:6: load.arival: is not a key`,
+		`spec.yaml:8: load.rate: is given twice, first on line 5`,
+		`spec.yaml:10: workload.input_tokens: must be a whole number, got "many"`,
+	)
+	_, err := d.Spec()
+	for _, hint := range []string{"\nhint: did you mean load.arrival?", "\nhint: for a closed loop leave rate out and set concurrency"} {
+		if !strings.Contains(err.Error(), hint) {
+			t.Errorf("want %q in:\n%v", hint, err)
+		}
+	}
+}
+
+func TestFaultsNameKeyValueAndReason(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{"", "spec.yaml: load: needs a rate or a concurrency|spec.yaml: load: needs a duration or a number of requests"},
+		{"load:\n  rate: 1\n", "spec.yaml:1: load: needs a duration or a number of requests"},
+		{"load: {rate: 1, concurrency: 4, requests: 9}", "spec.yaml:1: load.concurrency: does not go with rate"},
+		{"load:\n  requests: 5\n  rate: 0\n", "spec.yaml:3: load.rate: must be above 0 requests/s, got 0"},
+		{"load:\n  requests: 5\n  rate: 1e-9\n", "spec.yaml:3: load.rate: must be at least 0.000001 requests/s, got 1e-09"},
+		{"load:\n  requests: 5\n  rate: .inf\n", `spec.yaml:3: load.rate: must be a number, got ".inf"`},
+		{"load:\n  requests: 5\n  rate: [1]\n", "spec.yaml:3: load.rate: must be a single value, got a list"},
+		{"load:\n  requests: 5\n  rate:\n", "spec.yaml:3: load.rate: has no value"},
+		{"load:\n  requests: 1.5\n  rate: 1\n", `spec.yaml:2: load.requests: must be a whole number, got "1.5"`},
+		{"load:\n  rate: 1e6\n  duration: 700h\n", "spec.yaml:3: load.duration: would make 2520000000000 requests, at most 4294967295 are possible"},
+		{"load:\n  rate: 0.001\n  requests: 1000000\n", "spec.yaml:3: load.requests: would take 11574 days, at most 30 are possible"},
+		{"rate: 1\n" + enough, "spec.yaml:1: rate: is not a key"},
+		{"loud:\n  rate: 1\n" + enough, "spec.yaml:1: loud: is not a key"},
+		{"- 1\n", "spec.yaml:1: the file must have keys and values, got a list"},
+		{"load: 3\n", "spec.yaml:1: load: the section must have keys and values, got the number"},
+		{enough + "  burstiness: 2\n", "spec.yaml:4: load.burstiness: goes with load.arrival gamma only, which is poisson"},
+		{enough + "  arrival: weibull\n", `spec.yaml:4: load.arrival: must be constant, poisson or gamma, got "weibull"`},
+		{enough + "  warmup: -1s\n", "spec.yaml:4: load.warmup: must be at least 0s, got -1s"},
+		{enough + "target:\n  stream: yes\n", `spec.yaml:5: target.stream: must be true or false, got "yes"`},
+		{enough + "target:\n  model: 7\n", "spec.yaml:5: target.model: must be text, got the number 7"},
+		{enough + "target:\n  model: \"a\\nb\"\n", "spec.yaml:5: target.model: must not have control characters"},
+		{enough + "target:\n  headers:\n    A B: c\n", `spec.yaml:6: target.headers.A B: "A B" is not a header name`},
+		{enough + "target:\n  headers:\n    K: \"a\\r\\nb\"\n", "spec.yaml:6: target.headers.K: the value of K must not have line breaks or other control characters"},
+		{enough + "target:\n  headers:\n    host: x\n", "spec.yaml:6: target.headers.host: host is set by the client itself"},
+		{enough + "target:\n  headers:\n    Authorization: '***'\n", "spec.yaml:6: target.headers.Authorization: the value of Authorization is masked"},
+		{enough + "target:\n  url: ftp://x\n", `spec.yaml:5: target.url: must begin with http:// or https://, got "ftp://x"`},
+		{enough + "target:\n  url: http://\n", `spec.yaml:5: target.url: names no host: "http://"`},
+		{enough + "target:\n  url: http://x/v1/completions\n", "spec.yaml:5: target.url: is the path of endpoint completions, but target.endpoint is chat"},
+		{enough + "  stages: []\n", "spec.yaml:2: load.rate: does not go with load.stages|spec.yaml:3: load.duration: does not go with load.stages|spec.yaml:4: load.stages: must have 1 to 1000 stages, got 0"},
+		{
+			"load:\n  stages:\n    - rate: 1\n      rate_to: -2\n      duration: 1s\n    - concurrency: 2\n      max_in_flight: 3\n      speed: 1\n",
+			"spec.yaml:4: load.stages[0].rate_to: must be above 0 requests/s, got -2|spec.yaml:6: load.stages[1]: needs a duration or a number of requests|spec.yaml:7: load.stages[1].max_in_flight: goes with rate only|spec.yaml:8: load.stages[1].speed: is not a key",
+		},
+		{"load:\n  stages:\n    - {name: a, rate: 1, requests: 1}\n    - {name: a, rate: 1, requests: 1}\n", `spec.yaml:4: load.stages[1].name: is the name of another stage too: "a"`},
+		{"load:\n  warmup: 1s\n  stages:\n    - {name: warmup, rate: 1, requests: 1}\n", `spec.yaml:4: load.stages[0].name: is the name of another stage too: "warmup"`},
+		{enough + "---\n" + enough, "spec.yaml:5: has more than one document"},
+	} {
+		wantLines(t, tc.text, faultsOf(t, draft(tc.text)), strings.Split(tc.want, "|")...)
+	}
+}
+
+func TestBrokenYAMLNamesItsLine(t *testing.T) {
+	for _, text := range []string{"load:\n  rate: 'x\n", "load:\n  rate: [1\n", "a: b: c\n"} {
+		got := faultsOf(t, draft(text))
+		if len(got) == 0 || !strings.HasPrefix(got[0], "spec.yaml:") || !strings.Contains(got[0], "is not YAML") {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+}
+
+func TestFlagsOverrideKeysAndAreNamedInFaults(t *testing.T) {
+	d := draft("target:\n  model: a\n  headers:\n    X-One: file\n    X-Two: file\n" + enough)
+	d.Set("target.model", "b", "--model")
+	d.Set("load.rate", "100", "--rate")
+	d.Set("target.headers", "x-one: flag", "--header")
+	s, err := d.Spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Target.Model != "b" || s.Load.Rate != 100 || s.Load.Duration != 30*time.Second {
+		t.Errorf("got model %q, rate %v, duration %v, want b, 100, 30s", s.Target.Model, s.Load.Rate, s.Load.Duration)
+	}
+	if want := map[string]string{"x-one": "flag", "X-Two": "file"}; !reflect.DeepEqual(s.Target.Headers, want) {
+		t.Errorf("headers: got %v, want %v", s.Target.Headers, want)
+	}
+	d = draft("load:\n  arrival: x\n  duration: 1s\n")
+	d.Set("load.rate", "-1", "--rate")
+	d.Set("out", "a\nb", "--out")
+	d.Set("target.headers", "secret", "--header")
+	d.Set("load.duration", "10", "--duration")
+	wantLines(t, "faults", faultsOf(t, d),
+		`spec.yaml:2: load.arrival: must be constant, poisson or gamma, got "x"`,
+		"--header: has no colon",
+		`--duration: must be a duration like 30s or 1m30s, got "10"`,
+		"--rate: must be above 0 requests/s, got -1",
+		"--out: must not have control characters",
+	)
+}
+
+func TestFlagsForTheLoadTakeThePlaceOfTheFiles(t *testing.T) {
+	stages := "load:\n  seed: 9\n  stages:\n    - {rate: 1, duration: 1s}\n    - {rate: 2, duration: 1s}\n"
+	for _, tc := range []struct {
+		file string
+		set  [][2]string
+		want plan.Load
+	}{
+		{stages, [][2]string{{"load.rate", "5"}, {"load.requests", "7"}}, plan.Load{Rate: 5, Requests: 7}},
+		{stages, [][2]string{{"load.concurrency", "5"}, {"load.requests", "7"}}, plan.Load{Concurrency: 5, Requests: 7}},
+		{enough, [][2]string{{"load.concurrency", "5"}}, plan.Load{Concurrency: 5, Duration: 30 * time.Second}},
+		{enough, [][2]string{{"load.stages", "rate=3,requests=4"}}, plan.Load{Stages: []plan.LoadStage{{Rate: 3, Requests: 4}}}},
+		{stages, [][2]string{{"load.stages", "rate=3,requests=4"}}, plan.Load{Stages: []plan.LoadStage{{Rate: 3, Requests: 4}}}},
+	} {
+		d := draft(tc.file)
+		for _, s := range tc.set {
+			d.Set(s[0], s[1], "--flag")
+		}
+		got, err := d.Spec()
+		if err != nil {
+			t.Errorf("%v: %v", tc.set, err)
+			continue
+		}
+		got.Load.Seed, got.Load.Arrival, got.Load.Burstiness, got.Load.Drain = 0, "", 0, 0
+		if !reflect.DeepEqual(got.Load, tc.want) {
+			t.Errorf("%v: load: got %+v, want %+v", tc.set, got.Load, tc.want)
+		}
+	}
+	d := new(plan.Draft)
+	d.Set("load.rate", "1", "--rate")
+	d.Set("load.concurrency", "1", "--concurrency")
+	d.Set("load.requests", "1", "--requests")
+	wantLines(t, "both", faultsOf(t, d), "--concurrency: does not go with rate")
+	d = new(plan.Draft)
+	d.Set("load.stages", "rate=0,duration=1s", "--stage")
+	d.Set("load.stages", "rate=1,rate=2,requests=3,speed=4,x", "--stage")
+	wantLines(t, "stage flags", faultsOf(t, d),
+		"--stage: rate: is given twice", "--stage: speed: is not a key",
+		`--stage: must be pairs like rate=10,duration=30s, got "x"`, "--stage: rate: must be above 0 requests/s, got 0")
+}
+
+func TestRequiredKeysAreAskedForByTheCaller(t *testing.T) {
+	d := draft(enough)
+	d.Require("target.url", "target.model")
+	wantLines(t, "faults", faultsOf(t, d), "spec.yaml: target.url: is missing", "spec.yaml: target.model: is missing")
+	if _, err := draft(enough).Spec(); err != nil {
+		t.Errorf("without Require: got %v", err)
+	}
+}
+
+func TestDrainIsTheTimeoutUnlessGiven(t *testing.T) {
+	s, _ := draft(enough + "target:\n  timeout: 7s\n").Spec()
+	if s.Load.Drain != 7*time.Second {
+		t.Errorf("drain: got %v, want 7s", s.Load.Drain)
+	}
+	s, _ = draft(enough + "  drain: 0s\n").Spec()
+	if s.Load.Drain != 0 {
+		t.Errorf("drain: got %v, want 0s", s.Load.Drain)
+	}
+}
+
+const everything = `
+target:
+  url: http://127.0.0.1:8000/prefix
+  model: "org/model: 7B"
+  endpoint: chat
+  stream: false
+  continuous_usage: true
+  headers: {X-Route: "a # b", X-Yes: yes}
+  api_key_env: KEY
+  timeout: 1h
+  connect_timeout: 1m30s
+  idle_timeout: 3.5s
+  insecure: true
+  ca_file: /etc/ca.pem
+load:
+  seed: 18446744073709551615
+  arrival: gamma
+  burstiness: 0.25
+  warmup: 5s
+  drain: 10s
+  stages:
+    - name: slow
+      rate: 0.5
+      rate_to: 1e3
+      duration: 20s
+      max_in_flight: 64
+    - {concurrency: 8, requests: 100, duration: 1m, gap: 2s}
+workload: {input_tokens: 1000, output_tokens: 1, ignore_eos: true, temperature: 0.7, top_p: 0.95}
+client: {engine: epoll, loops: 2, procs: 3, connections: 100, spin: 50us}
+out: runs/a
+`
+
+func TestPrintedSpecReadsAsTheSame(t *testing.T) {
+	for _, text := range []string{everything, enough} {
+		want, err := draft(text).Spec()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := draft(string(want.YAML())).Spec()
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("YAML:\n%s\nreads as %+v, %v\nwant %+v", want.YAML(), got, err, want)
+		}
+		encoded, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err = draft(string(encoded)).Spec()
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("JSON %s\nreads as %+v, %v", encoded, got, err)
+		}
+	}
+}
+
+func TestEveryFieldOfTheSpecHasAKey(t *testing.T) {
+	s, err := draft(everything).Spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := map[string]bool{"Rate": true, "Concurrency": true, "MaxInFlight": true, "Requests": true, "Duration": true}
+	for _, section := range []any{s.Target, s.Load, s.Workload, s.Client, s.Load.Stages[0]} {
+		v := reflect.ValueOf(section)
+		for i := range v.NumField() {
+			name := v.Type().Field(i).Name
+			load := v.Type() == reflect.TypeFor[plan.Load]() && short[name]
+			stage := v.Type() == reflect.TypeFor[plan.LoadStage]() && v.Field(i).IsZero()
+			if v.Field(i).IsZero() && !load && !stage && name != "Stream" {
+				t.Errorf("%v.%s was not read", v.Type(), name)
+			}
+		}
+	}
+}
+
+func TestSecretsAreNeverPrinted(t *testing.T) {
+	d := draft(enough + `
+target:
+  url: http://me:hunter2@127.0.0.1:8000/v1?api_key=hunter2&x=1
+  headers: {Authorization: Bearer hunter2, X-API-Key: hunter2, x-auth-token: hunter2, Cookie: hunter2, X-Route: blue}
+`)
+	s, err := d.Spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, _ := json.Marshal(s)
+	p, err := plan.New(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"YAML": string(s.YAML()), "JSON": string(encoded), "%v": fmt.Sprintf("%v", s), "%+v": fmt.Sprintf("%+v", &s),
+		"%#v": fmt.Sprintf("%#v", s), "target": fmt.Sprintf("%+v %#v", s.Target, s.Target), "plan": fmt.Sprintf("%+v", *p),
+	} {
+		if strings.Contains(text, "hunter2") || !strings.Contains(text, "***@127.0.0.1") || !strings.Contains(text, "blue") {
+			t.Errorf("%s: got %s", name, text)
+		}
+	}
+	if s.Target.Headers["Authorization"] != "Bearer hunter2" {
+		t.Error("masking changed the spec itself")
+	}
+	for _, url := range []string{"http://me:hunter2@ho st", "http://me:hun/hunter2@host", "me:hunter2@host", "http://h/%zz?key=hunter2", "http://me:hunter2@h/#f", "://me:hunter2@h"} {
+		d := new(plan.Draft)
+		d.Set("target.url", url, "--url")
+		if _, err := d.Spec(); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: fault: got %v", url, err)
+		}
+	}
+	if _, err := draft(string(s.YAML())).Spec(); err == nil {
+		t.Error("masked values were taken for real ones")
+	}
+}
+
+func TestRequestURLTakesABaseOrAFullPath(t *testing.T) {
+	for _, tc := range []struct{ url, want string }{
+		{"http://h:1", "http://h:1/v1/chat/completions"},
+		{"http://h:1/", "http://h:1/v1/chat/completions"},
+		{"http://h:1/prefix/", "http://h:1/prefix/v1/chat/completions"},
+		{"http://h:1/prefix/v1", "http://h:1/prefix/v1/chat/completions"},
+		{"https://h/openai/v1/chat/completions", "https://h/openai/v1/chat/completions"},
+		{"https://h/d/m/chat/completions?api-version=1", "https://h/d/m/chat/completions?api-version=1"},
+		{"http://[::1]:80", "http://[::1]:80/v1/chat/completions"},
+	} {
+		got, err := plan.Target{URL: tc.url, Endpoint: plan.EndpointChat}.RequestURL("/v1/chat/completions")
+		if got != tc.want || err != nil {
+			t.Errorf("%s: got %q, %v, want %q", tc.url, got, err, tc.want)
+		}
+	}
+	for _, url := range []string{"", "h:80", "ftp://h", "http://h/v1/completions", "http://h/#x"} {
+		if got, err := (plan.Target{URL: url, Endpoint: plan.EndpointChat}).RequestURL("/v1/chat/completions"); err == nil {
+			t.Errorf("%q: got %q, want an error", url, got)
+		}
+	}
+}
+
+func TestParseStage(t *testing.T) {
+	got, err := plan.ParseStage("rate=10, duration=30s,rate_to=20,name=x,gap=2s,max_in_flight=8,requests=5")
+	want := plan.LoadStage{
+		Name: "x", Rate: 10, RateTo: 20, MaxInFlight: 8, Duration: 30 * time.Second, Requests: 5, Gap: 2 * time.Second,
+	}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	for text, want := range map[string]string{
+		"":                            `must be pairs like rate=10,duration=30s, got ""`,
+		"rate=10":                     "needs a duration or a number of requests",
+		"rate-to=1,rate=1,requests=1": "rate-to: is not a key\nhint: did you mean rate_to?",
+		"rate=x,requests=1":           `rate: must be a number, got "x"`,
+	} {
+		if _, err := plan.ParseStage(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestSchemaDescribesEveryKeyAndAllowsNoOther(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal(plan.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	keys := 0
+	var walk func(path string, s map[string]any)
+	walk = func(path string, s map[string]any) {
+		if s["description"] == "" || s["description"] == nil {
+			t.Errorf("%s has no description", path)
+		}
+		properties, _ := s["properties"].(map[string]any)
+		if properties != nil && s["additionalProperties"] != false {
+			t.Errorf("%s allows other keys", path)
+		}
+		for name, p := range properties {
+			keys++
+			walk(path+"."+name, p.(map[string]any))
+		}
+		if items, ok := s["items"].(map[string]any); ok {
+			walk(path+"[]", items)
+		}
+	}
+	walk("", schema)
+	if keys < 40 {
+		t.Errorf("keys: got %d, want all", keys)
+	}
+}
+
+func FuzzDraftNeverPanicsAndPrintsWhatItRead(f *testing.F) {
+	for _, text := range []string{everything, enough, "", "a: &x b\nc: *x\n", "<<: {a: 1}\n", "load: !!map {rate: 1}\n", "? [a]\n: b\n", "load:\n  stages:\n  - rate: 1\n   x: 2"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := draft(text).Spec()
+		if err != nil {
+			if err.Error() == "" {
+				t.Error("an error without text")
+			}
+			return
+		}
+		if !reflect.DeepEqual(s, s.Masked()) {
+			return
+		}
+		got, err := draft(string(s.YAML())).Spec()
+		if err != nil || !reflect.DeepEqual(got, s) {
+			t.Errorf("%q prints as\n%s\nwhich reads as %+v, %v", text, s.YAML(), got, err)
+		}
+	})
+}
+
+func FuzzParseStage(f *testing.F) {
+	for _, text := range []string{"rate=10,duration=30s", "concurrency=4,requests=5,name=x", "rate=1,rate_to=1e300,requests=1", "=,=", ","} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := plan.ParseStage(text)
+		if err != nil {
+			return
+		}
+		spec := plan.Defaults()
+		spec.Load.Stages = []plan.LoadStage{s}
+		if _, err := plan.New(spec, nil); err != nil {
+			t.Errorf("%q gives %+v, of which no plan can be made: %v", text, s, err)
+		}
+	})
+}

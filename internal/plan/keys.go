@@ -1,0 +1,407 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// key describes one key of T: where its value is, what it means and which values it takes. Reading, checking, printing, the
+// JSON Schema and the documentation all come from the two tables of keys.
+type key[T any] struct {
+	name  string         // dotted path
+	field func(*T) any   // pointer to the value
+	about string         // what it means, for people
+	unit  string         // of a number; empty for none
+	least float64        // smallest value; seconds for a duration
+	most  float64        // largest value
+	above bool           // the value must be above least, not equal to it
+	oneOf []string       // the only values of a text
+	loose bool           // the zero value stands for a key that is not given
+	rule  func(T) string // a further rule: why the value will not do; empty if it will
+	hint  string         // what to do about a value that will not do
+}
+
+const (
+	month     = 30 * 24 * 3600 // seconds
+	maxTokens = 4 << 20
+)
+
+var specKeys = []key[Spec]{
+	{
+		name: "target.url", field: func(s *Spec) any { return &s.Target.URL }, loose: true,
+		about: "Server: a base (http://host:port, with or without a prefix, to which /v1/… is added) or the full path of the endpoint.",
+		rule:  func(s Spec) string { return s.Target.urlFault() }, hint: "write http://HOST:PORT, or https://",
+	},
+	{
+		name: "target.model", field: func(s *Spec) any { return &s.Target.Model }, loose: true,
+		about: "Name of the model, as the server knows it.",
+	},
+	{
+		name: "target.endpoint", field: func(s *Spec) any { return &s.Target.Endpoint },
+		oneOf: []string{EndpointChat, EndpointCompletions},
+		about: "OpenAI endpoint to use.",
+	},
+	{
+		name: "target.stream", field: func(s *Spec) any { return &s.Target.Stream },
+		about: "Ask for the answer token by token. Without it there is no time to first token.",
+	},
+	{
+		name: "target.continuous_usage", field: func(s *Spec) any { return &s.Target.ContinuousUsage },
+		about: "Ask for token counts in every event (vLLM); other servers may refuse it.",
+	},
+	{
+		name: "target.headers", field: func(s *Spec) any { return &s.Target.Headers }, loose: true,
+		about: "Further request headers by name. Secret values are sent but never printed or stored.",
+	},
+	{
+		name: "target.api_key_env", field: func(s *Spec) any { return &s.Target.APIKeyEnv }, loose: true,
+		about: "Environment variable that holds the bearer token. No token is sent if it is not set, or if this is empty.",
+	},
+	{
+		name: "target.timeout", field: func(s *Spec) any { return &s.Target.Timeout }, above: true, most: month,
+		about: "Longest time of a whole request, from its first write.",
+	},
+	{
+		name: "target.connect_timeout", field: func(s *Spec) any { return &s.Target.ConnectTimeout }, above: true, most: month,
+		about: "Longest time for a connection to be made.",
+	},
+	{
+		name: "target.idle_timeout", field: func(s *Spec) any { return &s.Target.IdleTimeout }, above: true, most: month,
+		about: "Idle connections are closed after this time; it should be shorter than the server's own.",
+	},
+	{
+		name: "target.insecure", field: func(s *Spec) any { return &s.Target.Insecure },
+		about: "Do not check the server's certificate.",
+	},
+	{
+		name: "target.ca_file", field: func(s *Spec) any { return &s.Target.CAFile }, loose: true,
+		about: "PEM file of the certificate authorities to trust instead of the system's.",
+	},
+
+	{
+		name: "load.seed", field: func(s *Spec) any { return &s.Load.Seed }, most: math.MaxUint64,
+		about: "Seed of everything random. The same spec and seed send the same bytes at the same times.",
+	},
+	{
+		name: "load.arrival", field: func(s *Spec) any { return &s.Load.Arrival },
+		oneOf: []string{ArrivalConstant, ArrivalPoisson, ArrivalGamma},
+		about: "Gaps between the requests of an open stage: all equal, exponential, or gamma-distributed.",
+	},
+	{
+		name: "load.burstiness", field: func(s *Spec) any { return &s.Load.Burstiness }, least: 0.05, most: 100,
+		about: "Shape of gamma gaps, 1/CV²: below 1 burstier than poisson, above 1 smoother.",
+	},
+	{
+		name: "load.warmup", field: func(s *Spec) any { return &s.Load.Warmup }, most: month,
+		about: "Additional load of the first stage's kind and rate before it, left out of the totals.",
+	},
+	{
+		name: "load.drain", field: func(s *Spec) any { return &s.Load.Drain }, most: month,
+		about: "Longest wait for replies after the last stage; target.timeout unless given.",
+	},
+	{
+		name: "load.stages", field: func(s *Spec) any { return &s.Load.Stages }, loose: true,
+		about: "Parts of the load, one after another. Short forms of a single one are load.rate and load.concurrency.",
+	},
+	{
+		name: "load.rate", field: func(s *Spec) any { return &s.Load.Rate }, loose: true, unit: "requests/s", above: true, most: 1e7,
+		about: "Open loop: mean rate, whatever the replies do.",
+		hint:  "for a closed loop leave rate out and set concurrency",
+	},
+	{
+		name: "load.concurrency", field: func(s *Spec) any { return &s.Load.Concurrency }, loose: true, unit: "requests", least: 1,
+		most:  1e6,
+		about: "Closed loop: so many requests in flight, each sent when another has ended.",
+		hint:  "for an open loop leave concurrency out and set rate",
+	},
+	{
+		name: "load.max_in_flight", field: func(s *Spec) any { return &s.Load.MaxInFlight }, loose: true, unit: "requests", least: 1,
+		most:  1e6,
+		about: "Admission limit of an open loop. Requests wait for it, and the wait counts in the times from due.",
+	},
+	{
+		name: "load.requests", field: func(s *Spec) any { return &s.Load.Requests }, loose: true, unit: "requests", least: 1,
+		most:  math.MaxUint32,
+		about: "End after exactly so many requests; with a duration, after whichever comes first.",
+	},
+	{
+		name: "load.duration", field: func(s *Spec) any { return &s.Load.Duration }, loose: true, above: true, most: month,
+		about: "Requests fall due for this long.",
+	},
+
+	{
+		name: "workload.input_tokens", field: func(s *Spec) any { return &s.Workload.InputTokens }, unit: "tokens", least: 1,
+		most:  maxTokens,
+		about: "Length of the prompt. It is made of words that common tokenizers count as one token; the server's own count is reported.",
+	},
+	{
+		name: "workload.output_tokens", field: func(s *Spec) any { return &s.Workload.OutputTokens }, unit: "tokens", least: 1,
+		most:  maxTokens,
+		about: "Longest answer asked for.",
+	},
+	{
+		name: "workload.ignore_eos", field: func(s *Spec) any { return &s.Workload.IgnoreEOS },
+		about: "Ask the server to go on to output_tokens (vLLM, SGLang); other servers may refuse it.",
+	},
+	{
+		name: "workload.temperature", field: func(s *Spec) any { return &s.Workload.Temperature }, most: 2,
+		about: "Sampling temperature, always sent.",
+	},
+	{
+		name: "workload.top_p", field: func(s *Spec) any { return &s.Workload.TopP }, above: true, most: 1,
+		about: "Nucleus sampling, always sent.",
+	},
+
+	{
+		name: "client.engine", field: func(s *Spec) any { return &s.Client.Engine },
+		oneOf: []string{EngineAuto, EngineEpoll, EngineGoroutine},
+		about: "What drives the connections: an event loop for each core (plaintext on Linux) or a goroutine for each connection.",
+	},
+	{
+		name: "client.loops", field: func(s *Spec) any { return &s.Client.Loops }, most: 1024,
+		about: "Event loops or pacers; 0 to choose for the machine.",
+	},
+	{
+		name: "client.procs", field: func(s *Spec) any { return &s.Client.Procs }, most: 1024,
+		about: "GOMAXPROCS; 0 to choose for the machine.",
+	},
+	{
+		name: "client.connections", field: func(s *Spec) any { return &s.Client.Connections }, most: 1e6,
+		about: "Connections made before the start; 0 to choose for the load.",
+	},
+	{
+		name: "client.spin", field: func(s *Spec) any { return &s.Client.Spin }, most: 1,
+		about: "Busy wait before each due time. It sends more exactly and costs a core.",
+	},
+
+	{
+		name: "out", field: func(s *Spec) any { return &s.Out }, loose: true,
+		about: "Run directory; without it, a new one named by the time under ./runs.",
+	},
+}
+
+var stageKeys = []key[LoadStage]{
+	{
+		name: "name", field: func(s *LoadStage) any { return &s.Name }, loose: true,
+		about: "Name of the stage in reports.",
+	},
+	{
+		name: "rate", field: func(s *LoadStage) any { return &s.Rate }, loose: true, unit: "requests/s", above: true, most: 1e7,
+		about: "Open loop: mean rate, whatever the replies do.",
+		hint:  "for a closed loop leave rate out and set concurrency",
+	},
+	{
+		name: "rate_to", field: func(s *LoadStage) any { return &s.RateTo }, loose: true, unit: "requests/s", above: true, most: 1e7,
+		about: "Rate at the end of the stage, to which it changes linearly from rate.",
+	},
+	{
+		name: "concurrency", field: func(s *LoadStage) any { return &s.Concurrency }, loose: true, unit: "requests", least: 1,
+		most:  1e6,
+		about: "Closed loop: so many requests in flight, each sent when another has ended.",
+		hint:  "for an open loop leave concurrency out and set rate",
+	},
+	{
+		name: "max_in_flight", field: func(s *LoadStage) any { return &s.MaxInFlight }, loose: true, unit: "requests", least: 1,
+		most:  1e6,
+		about: "Admission limit of an open loop. Requests wait for it, and the wait counts in the times from due.",
+	},
+	{
+		name: "duration", field: func(s *LoadStage) any { return &s.Duration }, loose: true, above: true, most: month,
+		about: "Requests fall due for this long.",
+	},
+	{
+		name: "requests", field: func(s *LoadStage) any { return &s.Requests }, loose: true, unit: "requests", least: 1,
+		most:  math.MaxUint32,
+		about: "End after exactly so many requests; with a duration, after whichever comes first.",
+	},
+	{
+		name: "gap", field: func(s *LoadStage) any { return &s.Gap }, most: month,
+		about: "Idle time before the stage.",
+	},
+}
+
+// find returns the key of that name.
+func find[T any](keys []key[T], name string) (key[T], bool) {
+	for _, k := range keys {
+		if k.name == name {
+			return k, true
+		}
+	}
+	return key[T]{}, false
+}
+
+// fault says why the key's value in s will not do; reason is empty if it will.
+func (k *key[T]) fault(s *T) (reason string) {
+	switch v := k.field(s).(type) {
+	case *string:
+		reason = k.textFault(*v)
+	case *float64:
+		reason = k.rangeFault(*v, strconv.FormatFloat(*v, 'g', -1, 64), func(x float64) string { return k.quantity(x) })
+	case *time.Duration:
+		reason = k.rangeFault(v.Seconds(), v.String(), spell)
+	case *int:
+		reason = k.rangeFault(float64(*v), strconv.Itoa(*v), func(x float64) string { return k.quantity(x) })
+	case *int64:
+		reason = k.rangeFault(float64(*v), strconv.FormatInt(*v, 10), func(x float64) string { return k.quantity(x) })
+	}
+	if reason == "" && k.rule != nil {
+		reason = k.rule(*s)
+	}
+	return reason
+}
+
+func (k *key[T]) textFault(text string) string {
+	switch {
+	case k.oneOf != nil && !slices.Contains(k.oneOf, text):
+		return fmt.Sprintf("must be %s, got %q", either(k.oneOf), text)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return "must not have control characters"
+	}
+	return ""
+}
+
+func (k *key[T]) rangeFault(x float64, got string, say func(float64) string) string {
+	switch {
+	case math.IsNaN(x):
+		return "must be a number, got " + got
+	case k.above && x <= k.least:
+		return "must be above " + say(k.least) + ", got " + got
+	case x < k.least:
+		return "must be at least " + say(k.least) + ", got " + got
+	case x > k.most:
+		return "must be at most " + say(k.most) + ", got " + got
+	case k.above && k.unit == "requests/s" && x < minRate:
+		return "must be at least " + say(minRate) + ", got " + got
+	}
+	return ""
+}
+
+// minRate is the smallest rate, requests per second: the schedule counts in 10⁻⁹ requests per second.
+const minRate = 1e-6
+
+// quantity spells a number with the key's unit.
+func (k *key[T]) quantity(x float64) string {
+	return strings.TrimSpace(strconv.FormatFloat(x, 'f', -1, 64) + " " + k.unit)
+}
+
+// spell writes seconds as a duration.
+func spell(seconds float64) string { return time.Duration(seconds * 1e9).String() }
+
+// either lists texts: "a, b or c".
+func either(texts []string) string {
+	last := len(texts) - 1
+	if last == 0 {
+		return texts[0]
+	}
+	return strings.Join(texts[:last], ", ") + " or " + texts[last]
+}
+
+// given says that the value is not the zero value.
+func given(field any) bool {
+	switch v := field.(type) {
+	case *string:
+		return *v != ""
+	case *bool:
+		return *v
+	case *float64:
+		return *v != 0
+	case *time.Duration:
+		return *v != 0
+	case *int:
+		return *v != 0
+	case *int64:
+		return *v != 0
+	case *uint64:
+		return *v != 0
+	case *map[string]string:
+		return len(*v) > 0
+	case *[]LoadStage:
+		return len(*v) > 0
+	}
+	panic(fmt.Sprintf("plan: no rule for a key of type %T", field))
+}
+
+// assign reads text into a value that is neither headers nor stages; reason says why it could not.
+func assign(field any, text string) (reason string) {
+	switch v := field.(type) {
+	case *string:
+		*v = text
+	case *bool:
+		return read(v, text, "true or false", parseBool)
+	case *float64:
+		return read(v, text, "a number", parseNumber)
+	case *time.Duration:
+		return read(v, text, "a duration like 30s or 1m30s", time.ParseDuration)
+	case *int:
+		return read(v, text, "a whole number", func(text string) (int, error) {
+			n, err := strconv.ParseInt(text, 10, 32)
+			return int(n), err
+		})
+	case *int64:
+		return read(v, text, "a whole number", func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) })
+	case *uint64:
+		return read(v, text, "a whole number of 0 or more", func(text string) (uint64, error) {
+			return strconv.ParseUint(text, 10, 64)
+		})
+	default:
+		panic(fmt.Sprintf("plan: no reader for a key of type %T", field))
+	}
+	return ""
+}
+
+func read[V any](to *V, text, want string, parse func(string) (V, error)) (reason string) {
+	v, err := parse(text)
+	if err != nil {
+		return fmt.Sprintf("must be %s, got %q", want, text)
+	}
+	*to = v
+	return ""
+}
+
+func parseBool(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, strconv.ErrSyntax
+}
+
+// parseNumber reads a decimal number; it takes no infinities and no hexadecimal.
+func parseNumber(text string) (float64, error) {
+	if strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune("0123456789.eE+-", r) }) {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// headerFault says why a header cannot be sent. It does not repeat the value, which may be a secret.
+func headerFault(name, value string) string {
+	switch {
+	case name == "" || strings.ContainsFunc(name, notToken):
+		return fmt.Sprintf("%q is not a header name", name)
+	case strings.ContainsFunc(value, unicode.IsControl) || !utf8.ValidString(value):
+		return fmt.Sprintf("the value of %s must not have line breaks or other control characters", name)
+	case value == mask:
+		return fmt.Sprintf("the value of %s is masked", name)
+	}
+	for _, owned := range []string{"Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection"} {
+		if strings.EqualFold(name, owned) {
+			return name + " is set by the client itself"
+		}
+	}
+	return ""
+}
+
+// notToken says that r may not stand in a header's name (RFC 9110, token).
+func notToken(r rune) bool {
+	letter := 'a' <= r|0x20 && r|0x20 <= 'z'
+	return !letter && !('0' <= r && r <= '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+}

@@ -1,0 +1,166 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// YAML returns the spec as a file, without secrets. Reading it gives the same spec, but for masked values, which are not
+// accepted.
+func (s Spec) YAML() []byte {
+	s = s.Masked()
+	var b bytes.Buffer
+	section := ""
+	for _, k := range specKeys {
+		field := k.field(&s)
+		if k.loose && !given(field) {
+			continue
+		}
+		name, indent := k.name, ""
+		if head, last, ok := strings.Cut(name, "."); ok {
+			if head != section {
+				section = head
+				b.WriteString(head + ":\n")
+			}
+			name, indent = last, "  "
+		}
+		switch v := field.(type) {
+		case *map[string]string:
+			writeHeaders(&b, *v)
+		case *[]LoadStage:
+			writeStages(&b, *v)
+		default:
+			fmt.Fprintf(&b, "%s%s: %s\n", indent, name, scalarText(field))
+		}
+	}
+	return b.Bytes()
+}
+
+func writeHeaders(b *bytes.Buffer, headers map[string]string) {
+	b.WriteString("  headers:\n")
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		fmt.Fprintf(b, "    %s: %s\n", strconv.Quote(name), strconv.Quote(headers[name]))
+	}
+}
+
+func writeStages(b *bytes.Buffer, stages []LoadStage) {
+	b.WriteString("  stages:\n")
+	for i := range stages {
+		lead := "    - "
+		for _, k := range stageKeys {
+			if field := k.field(&stages[i]); given(field) {
+				fmt.Fprintf(b, "%s%s: %s\n", lead, k.name, scalarText(field))
+				lead = "      "
+			}
+		}
+	}
+}
+
+// scalarText writes a value as YAML.
+func scalarText(field any) string {
+	switch v := scalarValue(field).(type) {
+	case string:
+		if _, ok := field.(*time.Duration); ok {
+			return v
+		}
+		return strconv.Quote(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// scalarValue returns a value as JSON has it: durations are texts like "1m30s".
+func scalarValue(field any) any {
+	switch v := field.(type) {
+	case *string:
+		return *v
+	case *bool:
+		return *v
+	case *float64:
+		return *v
+	case *int:
+		return *v
+	case *int64:
+		return *v
+	case *uint64:
+		return *v
+	case *time.Duration:
+		return durationText(*v)
+	}
+	panic(fmt.Sprintf("plan: no printer for a key of type %T", field))
+}
+
+// durationText writes 2m0s as 2m and 1h0m0s as 1h.
+func durationText(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// MarshalJSON returns the spec with the keys of the file, without secrets.
+func (s Spec) MarshalJSON() ([]byte, error) {
+	s = s.Masked()
+	root := map[string]any{}
+	for _, k := range specKeys {
+		field := k.field(&s)
+		if k.loose && !given(field) {
+			continue
+		}
+		to, name := root, k.name
+		if section, last, ok := strings.Cut(name, "."); ok {
+			if root[section] == nil {
+				root[section] = map[string]any{}
+			}
+			to, name = root[section].(map[string]any), last
+		}
+		to[name] = jsonValue(field)
+	}
+	return json.Marshal(root)
+}
+
+func jsonValue(field any) any {
+	switch v := field.(type) {
+	case *map[string]string:
+		return *v
+	case *[]LoadStage:
+		list := make([]map[string]any, len(*v))
+		for i := range *v {
+			list[i] = map[string]any{}
+			for _, k := range stageKeys {
+				if field := k.field(&(*v)[i]); given(field) {
+					list[i][k.name] = scalarValue(field)
+				}
+			}
+		}
+		return list
+	}
+	return scalarValue(field)
+}
+
+// String returns the spec as YAML, without secrets.
+func (s Spec) String() string { return string(s.YAML()) }
+
+// GoString is String: no form of printing shows secrets.
+func (s Spec) GoString() string { return s.String() }
+
+// String returns the target without secrets.
+func (t Target) String() string {
+	type plain Target
+	return fmt.Sprintf("%+v", plain(t.masked()))
+}
+
+// GoString is String: no form of printing shows secrets.
+func (t Target) GoString() string { return t.String() }

@@ -1,0 +1,241 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Read takes the settings of a spec file. name is the file's, for faults, which Spec returns with all others. JSON is read
+// too, being YAML.
+func (d *Draft) Read(name string, data []byte) {
+	d.name = name
+	file, err := parse(data)
+	if err != nil {
+		d.syntaxFault(err)
+		return
+	}
+	var bodies []ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.CommentType && doc.Body.Type() != ast.NullType {
+			bodies = append(bodies, doc.Body)
+		}
+	}
+	switch len(bodies) {
+	case 0:
+	case 1:
+		d.unreadable = !isMapping(bodies[0])
+		d.section(bodies[0], "", "the file")
+	default:
+		d.unreadable = true
+		d.fault(at(bodies[1]), "", "has more than one document", "keep one spec in a file")
+	}
+}
+
+// parse reads YAML. Note: the parser panics on some broken input; here that is a fault like any other.
+func parse(data []byte) (file *ast.File, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.New("cannot be read as YAML")
+		}
+	}()
+	return parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+}
+
+func isMapping(node ast.Node) bool {
+	return node.Type() == ast.MappingType || node.Type() == ast.MappingValueType
+}
+
+func (d *Draft) syntaxFault(err error) {
+	d.unreadable = true
+	f := Fault{File: d.name, Reason: err.Error()}
+	if syntax, ok := errors.AsType[*yaml.SyntaxError](err); ok {
+		f.Reason = "is not YAML: " + syntax.Message
+		if syntax.Token != nil && syntax.Token.Position != nil {
+			f.Line, f.Column = syntax.Token.Position.Line, syntax.Token.Position.Column
+		}
+	}
+	d.faults = append(d.faults, f)
+}
+
+func at(node ast.Node) origin { return tokenAt(node.GetToken()) }
+
+func tokenAt(t *token.Token) origin {
+	if t == nil || t.Position == nil {
+		return origin{}
+	}
+	return origin{line: t.Position.Line, column: t.Position.Column}
+}
+
+// pair is one key of a mapping and its value.
+type pair struct {
+	name  string
+	at    origin
+	value ast.Node
+}
+
+// pairs returns the entries of a mapping, without those whose key is no text or a second one of its name.
+func (d *Draft) pairs(node ast.Node, prefix, what string) (list []pair) {
+	var entries []*ast.MappingValueNode
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		entries = n.Values
+	case *ast.MappingValueNode:
+		entries = []*ast.MappingValueNode{n}
+	default:
+		d.fault(at(node), strings.TrimSuffix(prefix, "."), fmt.Sprintf("%s must have keys and values, got %s", what, kindOf(node)), "")
+		return nil
+	}
+	lines := map[string]int{}
+	for _, e := range entries {
+		from := at(e.Key)
+		name, _, ok := scalar(e.Key)
+		if !ok {
+			d.fault(from, strings.TrimSuffix(prefix, "."), "has a key that is "+kindOf(e.Key), "anchors, aliases and merges are not read")
+			continue
+		}
+		if line, twice := lines[name]; twice {
+			d.fault(from, prefix+name, fmt.Sprintf("is given twice, first on line %d", line), "")
+			continue
+		}
+		lines[name] = from.line
+		list = append(list, pair{name, from, e.Value})
+	}
+	return list
+}
+
+// section reads the keys below prefix, "" or "load.".
+func (d *Draft) section(node ast.Node, prefix, what string) {
+	for _, p := range d.pairs(node, prefix, what) {
+		path := prefix + p.name
+		k, known := find(specKeys, path)
+		switch {
+		case path == "target.headers":
+			d.headers(p)
+		case path == "load.stages":
+			d.list(p)
+		case known:
+			d.value(path, p, k.field(new(Spec)))
+		case prefix == "" && isSection(p.name):
+			d.file = append(d.file, setting{path: path, from: p.at})
+			if p.value.Type() != ast.NullType {
+				d.section(p.value, path+".", "the section")
+			}
+		default:
+			d.fault(p.at, path, "is not a key", unknownHint(p.name, prefix, below(prefix)))
+		}
+	}
+}
+
+func (d *Draft) headers(p pair) {
+	for _, h := range d.pairs(p.value, "target.headers.", "the headers") {
+		text, _, ok := scalar(h.value)
+		if !ok {
+			d.fault(h.at, "target.headers."+h.name, "must be text, got "+kindOf(h.value), "")
+			continue
+		}
+		d.file = append(d.file, setting{"target.headers." + h.name, text, h.at})
+	}
+}
+
+func (d *Draft) list(p pair) {
+	d.file = append(d.file, setting{path: "load.stages", from: p.at})
+	list, ok := p.value.(*ast.SequenceNode)
+	if !ok {
+		d.fault(p.at, "load.stages", "must be a list, got "+kindOf(p.value), "begin each stage with a dash")
+		return
+	}
+	for i, node := range list.Values {
+		path := stagePath(i)
+		d.file = append(d.file, setting{path: path, from: at(node)})
+		for _, e := range d.pairs(node, path+".", "the stage") {
+			k, known := find(stageKeys, e.name)
+			if !known {
+				d.fault(e.at, path+"."+e.name, "is not a key", unknownHint(e.name, "", names(stageKeys)))
+				continue
+			}
+			d.value(path+"."+e.name, e, k.field(new(LoadStage)))
+		}
+	}
+}
+
+// value takes a scalar for a key whose value has the type of field.
+func (d *Draft) value(path string, p pair, field any) {
+	text, isText, ok := scalar(p.value)
+	_, wantsText := field.(*string)
+	switch {
+	case p.value.Type() == ast.NullType:
+		d.fault(p.at, path, "has no value", "leave the key out for its default")
+	case !ok:
+		d.fault(p.at, path, "must be a single value, got "+kindOf(p.value), "")
+	case wantsText && !isText:
+		d.fault(p.at, path, fmt.Sprintf("must be text, got %s %s", kindOf(p.value), text), "put it in quotes")
+	default:
+		d.file = append(d.file, setting{path, text, p.at})
+	}
+}
+
+// scalar returns the text of a single value, and whether YAML takes it for text.
+func scalar(node ast.Node) (text string, isText, ok bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, true, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return n.GetToken().Value, false, true
+	}
+	return "", false, false
+}
+
+// kindOf names what a node is.
+func kindOf(node ast.Node) string {
+	switch node.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "keys and values"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.StringNode, *ast.LiteralNode:
+		return "text"
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return "the number"
+	case *ast.BoolNode:
+		return "the truth value"
+	case *ast.NullNode:
+		return "nothing"
+	}
+	return "an anchor, alias or tag"
+}
+
+// sections lists the sections of a spec.
+func sections() (all []string) {
+	for _, k := range specKeys {
+		if name, _, ok := strings.Cut(k.name, "."); ok && (len(all) == 0 || all[len(all)-1] != name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func isSection(name string) bool {
+	_, ok := find(specKeys, name)
+	return !ok && name != "" && len(below(name+".")) > 0
+}
+
+// below lists the names right below prefix.
+func below(prefix string) (list []string) {
+	if prefix == "" {
+		list = sections()
+	}
+	for _, k := range specKeys {
+		if rest, ok := strings.CutPrefix(k.name, prefix); ok && !strings.Contains(rest, ".") {
+			list = append(list, rest)
+		}
+	}
+	return list
+}

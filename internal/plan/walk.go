@@ -1,0 +1,213 @@
+package plan
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"math"
+	"time"
+	"unsafe"
+
+	"tare/internal/plan/schedule"
+	"tare/internal/plan/workload"
+)
+
+// Request is one planned request. The walker owns Body and the bytes of Prompt, and overwrites them with the next request.
+type Request struct {
+	Index int64
+	Stage int           // index into Plan.Stages
+	Due   time.Duration // intended send time, offset from the start of its stage; 0 in a closed stage
+	Body  []byte        // the HTTP request body, complete; nil where bodies are skipped
+
+	Prompt       string // text of the prompt; empty where bodies are skipped
+	InputTokens  int    // asked length of the prompt, tokens
+	OutputTokens int    // asked length of the answer, tokens
+}
+
+// Encoder writes request bodies in one server's dialect.
+type Encoder interface {
+	// AppendBody appends the body of r's HTTP request to dst. It reads every field of r but Body, and keeps none.
+	AppendBody(dst []byte, r *Request) []byte
+}
+
+// IDs are the SHA-256 hashes of a plan in lower-case hex. Equal ids mean the same load: the same bytes at the same times.
+type IDs struct {
+	PlanID    string // timing and structure
+	ContentID string // request bodies; empty if some were skipped or there are none
+	Requests  int64  // requests hashed
+}
+
+// Walker makes a plan's requests one after another, in the order of their indexes, and hashes them as it goes.
+// Its memory does not depend on the size of the plan. It allocates nothing per request and is not safe for concurrent use.
+type Walker struct {
+	plan     *Plan
+	stage    int   // of the next request, if it has one more
+	made     int64 // requests of that stage
+	arrivals *schedule.Arrivals
+
+	text    *workload.Text
+	prompt  []byte
+	body    []byte
+	skip    bool
+	skipped bool // a hashed request had no body
+
+	structure hash.Hash
+	content   hash.Hash
+	row       [sha256.Size]byte
+	hashed    int64
+}
+
+// Walk starts at the plan's first request.
+func (p *Plan) Walk() *Walker {
+	w := &Walker{
+		plan: p, skip: p.encode == nil, text: workload.NewText(p.Spec.Load.Seed), structure: sha256.New(),
+		content: sha256.New(),
+	}
+	w.structure.Write(p.appendStructure(nil))
+	w.enter()
+	return w
+}
+
+// SkipBodies makes the requests from here on without prompts and bodies, which takes a tenth of the time: to count them or
+// to account for those that will not be sent. The walk then has no content id.
+func (w *Walker) SkipBodies(skip bool) { w.skip = skip || w.plan.encode == nil }
+
+// Next fills r with the next request; ok is false at the end of the plan. A closed stage that ends by duration has no end
+// of its own: EndStage ends it.
+func (w *Walker) Next(r *Request) (ok bool) {
+	for w.stage < len(w.plan.Stages) {
+		s := &w.plan.Stages[w.stage]
+		if due, ok := w.due(s); ok {
+			w.fill(r, s, due)
+			w.made++
+			return true
+		}
+		w.EndStage()
+	}
+	return false
+}
+
+// EndStage makes Next go on with the first request of the next stage.
+func (w *Walker) EndStage() {
+	if w.stage < len(w.plan.Stages) {
+		w.stage++
+		w.enter()
+	}
+}
+
+// enter starts the stage's schedule.
+func (w *Walker) enter() {
+	w.made = 0
+	if w.stage == len(w.plan.Stages) {
+		return
+	}
+	if s := &w.plan.Stages[w.stage]; !s.Closed {
+		w.arrivals = s.open.Arrivals(w.plan.Spec.Load.Seed, s.First)
+	}
+}
+
+func (w *Walker) due(s *Stage) (due time.Duration, ok bool) {
+	if !s.Closed {
+		return w.arrivals.Next()
+	}
+	most := s.Requests
+	if most == 0 {
+		most = reserved
+	}
+	return 0, w.made < most
+}
+
+func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
+	*r = Request{
+		Index: s.First + w.made, Stage: w.stage, Due: due,
+		InputTokens: w.plan.Spec.Workload.InputTokens, OutputTokens: w.plan.Spec.Workload.OutputTokens,
+	}
+	if !w.skip {
+		w.prompt = w.text.Append(w.prompt[:0], uint64(r.Index), r.InputTokens)
+		r.Prompt = unsafe.String(unsafe.SliceData(w.prompt), len(w.prompt))
+		w.body = w.plan.encode.AppendBody(w.body[:0], r)
+		r.Body = w.body
+	}
+	if s.counted() {
+		w.hash(r)
+	}
+}
+
+func (w *Walker) hash(r *Request) {
+	w.hashed++
+	binary.BigEndian.PutUint64(w.row[0:], uint64(r.Index))
+	binary.BigEndian.PutUint32(w.row[8:], uint32(r.Stage))
+	binary.BigEndian.PutUint64(w.row[12:], uint64(r.Due))
+	binary.BigEndian.PutUint32(w.row[20:], uint32(r.InputTokens))
+	binary.BigEndian.PutUint32(w.row[24:], uint32(r.OutputTokens))
+	w.structure.Write(w.row[:28])
+	if w.skip {
+		w.skipped = true
+		return
+	}
+	sum := sha256.Sum256(r.Body)
+	w.content.Write(append(w.row[:0], sum[:]...))
+}
+
+// IDs returns the hashes over the requests made so far. A closed stage that ends by duration has a part in them with its
+// structure only, since the number of its requests is the server's.
+func (w *Walker) IDs() IDs {
+	ids := IDs{PlanID: hex.EncodeToString(w.structure.Sum(nil)), Requests: w.hashed}
+	if w.hashed > 0 && !w.skipped {
+		ids.ContentID = hex.EncodeToString(w.content.Sum(nil))
+	}
+	return ids
+}
+
+// Identify walks a whole plan for its ids, as a run that is carried out to its end finds them.
+func (p *Plan) Identify(ctx context.Context) (IDs, error) {
+	w := p.Walk()
+	var r Request
+	for n := 0; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return IDs{}, context.Cause(ctx)
+		}
+		if w.stage < len(p.Stages) && !p.Stages[w.stage].counted() {
+			w.EndStage()
+			continue
+		}
+		if !w.Next(&r) {
+			return w.IDs(), nil
+		}
+	}
+}
+
+// structureVersion opens the canonical form of a plan. A change of the form changes it.
+const structureVersion = "tare.plan/v1\n"
+
+// appendStructure appends the canonical form of what does not belong to one request: the version, the seed, the process of
+// arrivals and its shape, the asked lengths, and every stage. Numbers are big-endian and 8 bytes wide, rates IEEE 754. One
+// row of 28 bytes for each request follows it: index (8), stage (4), due in nanoseconds (8), asked input and output tokens
+// (4 each). Names of stages have no part: they change nothing that is sent.
+func (p *Plan) appendStructure(dst []byte) []byte {
+	put := func(values ...uint64) {
+		for _, v := range values {
+			dst = binary.BigEndian.AppendUint64(dst, v)
+		}
+	}
+	load, work := &p.Spec.Load, &p.Spec.Workload
+	dst = append(dst, structureVersion...)
+	put(load.Seed, uint64(load.process()), math.Float64bits(load.Burstiness), uint64(work.InputTokens),
+		uint64(work.OutputTokens), uint64(len(p.Stages)))
+	for i := range p.Stages {
+		s := &p.Stages[i]
+		put(flag(s.Warmup), flag(s.Closed), uint64(s.Gap), uint64(s.Duration), uint64(s.First), uint64(s.Requests),
+			uint64(s.open.Window), uint64(s.open.Limit), math.Float64bits(s.Rate), math.Float64bits(s.RateTo),
+			uint64(s.Concurrency), uint64(s.MaxInFlight))
+	}
+	return dst
+}
+
+func flag(set bool) uint64 {
+	if set {
+		return 1
+	}
+	return 0
+}
