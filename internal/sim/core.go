@@ -243,7 +243,6 @@ func (k *core) settle(s *stream, want ask, chat bool, fault Fault) {
 	for i := range s.chunkID {
 		s.chunkID[i] = "0123456789abcdef"[s.draws.bits(forID, uint64(i/16))>>(i%16*4)&15]
 	}
-	k.metrics.promptTokens += uint64(want.prompt)
 }
 
 // name stores each model name once.
@@ -320,6 +319,9 @@ func (k *core) send(s *stream, b []byte) {
 func (k *core) emit(s *stream) {
 	now := k.w.now()
 	s.late = max(s.late, now-s.due)
+	if s.chunks == 0 {
+		k.metrics.promptTokens += uint64(s.ask.prompt)
+	}
 	if s.fault.kind == faultEmpty {
 		k.finish(s, now)
 		return

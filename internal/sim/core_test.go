@@ -151,6 +151,21 @@ func TestSlotsServeInOrderOfArrival(t *testing.T) {
 	}
 }
 
+func TestLateServerKeepsTheTimesOfItsQueue(t *testing.T) {
+	b := newBench(t, Config{TTFT: Constant(20 * ms), Slots: 1})
+	first, second, third := &conn{}, &conn{}, &conn{}
+	b.ask(first, 0, `{"prompt":"a","max_tokens":1}`)
+	b.ask(second, 0, `{"prompt":"a","max_tokens":1}`)
+	b.w.at = int64(27 * ms)
+	third.at = int64(24 * ms) // read 3 ms after it had come
+	feed(b.k, third, []byte(httpRequest("/v1/completions", `{"prompt":"a","max_tokens":1}`)))
+	b.k.advance(b.w.at)
+	b.until(time.Second)
+	b.expectTimes("first, noticed late", first, 27*ms)
+	b.expectTimes("second, from the moment the slot was free by the model", second, 40*ms)
+	b.expectTimes("third", third, 60*ms)
+}
+
 func TestFullQueueRefuses(t *testing.T) {
 	b := newBench(t, Config{TTFT: Constant(20 * ms), Slots: 1, QueueLimit: 1})
 	conns := make([]conn, 3)

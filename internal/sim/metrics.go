@@ -86,7 +86,7 @@ func newMetrics(model string) metrics {
 func (m *metrics) append(b []byte, running, waiting int) []byte {
 	b = m.single(b, "num_requests_running", "gauge", "Requests in service.", uint64(running))
 	b = m.single(b, "num_requests_waiting", "gauge", "Requests that wait for a slot.", uint64(waiting))
-	b = m.single(b, "prompt_tokens_total", "counter", "Prompt tokens of accepted requests.", m.promptTokens)
+	b = m.single(b, "prompt_tokens_total", "counter", "Prompt tokens of requests that have reached their first token.", m.promptTokens)
 	b = m.single(b, "generation_tokens_total", "counter", "Tokens generated.", m.generatedTokens)
 	b = appendFamily(b, "request_success_total", "counter", "Requests that were in service and ended, by reason.")
 	for i, reason := range finishReasons {

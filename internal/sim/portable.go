@@ -66,10 +66,8 @@ func carryPortable(ctx context.Context, cfg Config, ready func(addr string), bui
 	close(p.ended)
 	listener.Close()
 	for c := range p.conns {
-		c.peer.end(closeWhole)
-		c.peer.net.Close()
+		c.peer.net.Close() // a writer may be stuck in it
 	}
-	p.drain()
 	p.workers.Wait()
 	return failed
 }
@@ -109,18 +107,6 @@ func (p *portable) tell(e event) bool {
 		return true
 	case <-p.ended:
 		return false
-	}
-}
-
-// drain lets go of connections that were accepted while the engine ended.
-func (p *portable) drain() {
-	for {
-		select {
-		case e := <-p.events:
-			e.c.peer.net.Close()
-		default:
-			return
-		}
 	}
 }
 

@@ -111,9 +111,20 @@ func (h *head) parseField(name, value []byte, lengths *int) refusal {
 	case is(name, "expect"):
 		h.awaiting = is(value, "100-continue")
 	case is(name, "x-request-id"):
-		h.id = value[:min(len(value), 256)]
+		h.id = printable(value)
 	}
 	return refusal{}
+}
+
+// printable is the start of an id that is repeated in replies, or nothing when it holds what a header must not.
+func printable(id []byte) []byte {
+	id = id[:min(len(id), 256)]
+	for _, c := range id {
+		if c < ' ' || c > '~' {
+			return nil
+		}
+	}
+	return id
 }
 
 // is compares without regard to ASCII case; lower must be lower case.

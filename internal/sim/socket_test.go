@@ -172,6 +172,26 @@ func TestRequestsInServiceAtTheEndAreInTheTruth(t *testing.T) {
 	}
 }
 
+func TestFullDiskEndsTheServer(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /dev/full")
+	}
+	for name, carry := range transports() {
+		err := serve(t.Context(), Config{Addr: "127.0.0.1:0", TruthFile: "/dev/full"}, func(addr string) {
+			c, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+			io.WriteString(c, httpRequest(text, `{"prompt":"a"}`))
+		}, carry)
+		if err == nil || !strings.Contains(err.Error(), "write truth") {
+			t.Errorf("%s: got %v, want the fault of the truth file", name, err)
+		}
+	}
+}
+
 func TestTwoServersDoNotShareAPort(t *testing.T) {
 	for name, carry := range transports() {
 		s := start(t, Config{}, carry)
