@@ -47,7 +47,11 @@ client would have hidden.`,
 func demo(c *cobra.Command, out string) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	server, err := startSim(ctx, c.ErrOrStderr())
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	server, err := startSim(ctx, self, c.ErrOrStderr(), "--slots", strconv.Itoa(demoSlots), "--ttft", demoTTFT.String(), "--gap", demoGap.String())
 	if err != nil {
 		return err
 	}
@@ -69,7 +73,7 @@ func performDemo(ctx context.Context, spec plan.Spec, stderr io.Writer) (finishe
 	if err != nil {
 		return finished{}, err
 	}
-	return l.perform(ctx, newDisplay(stderr, l.plan))
+	return l.perform(ctx, newDisplay(stderr, l.plan), stderr)
 }
 
 // demoSpec is the load: below capacity, near it, past it, and past it through as many connections as the server has slots.
@@ -94,14 +98,9 @@ type simulator struct {
 	stdin io.Closer
 }
 
-// startSim starts the demo's server on a free port. It ends with stop, and when this process ends, however it ends.
-func startSim(ctx context.Context, stderr io.Writer) (*simulator, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("start the simulator: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, self, "sim", "--addr", "127.0.0.1:0", "--attended",
-		"--slots", strconv.Itoa(demoSlots), "--ttft", demoTTFT.String(), "--gap", demoGap.String())
+// startSim starts a server by the program tare on a free port. It ends with stop, and when this process ends, however it ends.
+func startSim(ctx context.Context, tare string, stderr io.Writer, flags ...string) (*simulator, error) {
+	cmd := exec.CommandContext(ctx, tare, append([]string{"sim", "--addr", "127.0.0.1:0", "--attended"}, flags...)...)
 	cmd.Stderr = stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

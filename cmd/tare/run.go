@@ -21,10 +21,9 @@ import (
 
 // runOptions are what a run is told besides its spec.
 type runOptions struct {
-	dryRun   bool
-	strict   bool
-	quiet    bool
-	progress bool
+	dryRun bool
+	strict bool
+	quiet  bool
 }
 
 func newRun() *cobra.Command {
@@ -54,7 +53,6 @@ Exit codes:
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the effective spec and send nothing")
 	f.BoolVar(&o.strict, "strict", false, "end with code 4 when the verdict is below VALID")
 	f.BoolVar(&o.quiet, "quiet", false, "show nothing while the run goes on")
-	f.BoolVar(&o.progress, "progress", true, "show how the run goes, on stderr")
 	c.RunE = verb(func(c *cobra.Command, args []string) error {
 		spec, err := read(args)
 		if err != nil {
@@ -75,7 +73,11 @@ func runSpec(c *cobra.Command, spec plan.Spec, o runOptions) error {
 	if err != nil {
 		return misused(err, "")
 	}
-	r, err := l.perform(c.Context(), displayFor(c.ErrOrStderr(), l.plan, o))
+	var show *display
+	if !o.quiet {
+		show = newDisplay(c.ErrOrStderr(), l.plan)
+	}
+	r, err := l.perform(c.Context(), show, c.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -83,13 +85,6 @@ func runSpec(c *cobra.Command, spec plan.Spec, o runOptions) error {
 		return err
 	}
 	return r.exit(o.strict)
-}
-
-func displayFor(to io.Writer, p *plan.Plan, o runOptions) *display {
-	if o.quiet || !o.progress {
-		return nil
-	}
-	return newDisplay(to, p)
 }
 
 // load is a plan and where it goes.
@@ -138,7 +133,7 @@ type finished struct {
 }
 
 // perform carries the load out into a new run directory and writes the summary there.
-func (l load) perform(ctx context.Context, show *display) (finished, error) {
+func (l load) perform(ctx context.Context, show *display, notices io.Writer) (finished, error) {
 	env := record.Environ()
 	warnings, err := checkLimits(demandOf(l.plan), limitsOf(env))
 	if err != nil {
@@ -153,7 +148,7 @@ func (l load) perform(ctx context.Context, show *display) (finished, error) {
 	if err != nil {
 		return finished{}, err
 	}
-	interrupted, err := l.drive(ctx, dir, m, show)
+	interrupted, err := l.drive(ctx, dir, m, show, notices)
 	if err != nil {
 		return finished{}, err
 	}
@@ -178,19 +173,26 @@ func (l load) manifest(env record.Environment) (*record.Manifest, error) {
 }
 
 // drive sends the load and leaves manifest and exchanges in dir, whole, whatever happens.
-func (l load) drive(ctx context.Context, dir string, m *record.Manifest, show *display) (interrupted bool, err error) {
+func (l load) drive(ctx context.Context, dir string, m *record.Manifest, show *display, notices io.Writer) (interrupted bool, err error) {
 	log, err := record.CreateLog(dir)
 	if err != nil {
 		return false, err
 	}
-	ctx, cut, stop := interrupts(ctx)
+	ctx, cut, stop := interrupts(ctx, notices)
 	defer stop()
 	cfg := driveConfig(l.plan.Spec, l.target)
 	cfg.Cut, cfg.Watch = cut, show.show
-	cfg.Ready = func(m *record.Manifest) error { return m.Write(dir) }
+	started := false
+	cfg.Ready = func(m *record.Manifest) error {
+		started = true
+		return m.Write(dir)
+	}
 	runErr := drive.Run(ctx, cfg, l.plan, l.dialect, log, m)
 	show.clear()
 	closeErr := log.Close()
+	if !started {
+		return false, errors.Join(runErr, closeErr, abandonRunDir(dir))
+	}
 	if runErr != nil {
 		m.State.Complete, m.State.Cause = false, runErr.Error()
 	}

@@ -30,6 +30,15 @@ func createRunDir(asked string, now time.Time) (dir string, err error) {
 	return dir, nil
 }
 
+// abandonRunDir removes what a run left that never started, so that the next try finds the place free.
+func abandonRunDir(dir string) error {
+	if err := os.Remove(filepath.Join(dir, record.ExchangesFile)); err != nil {
+		return fmt.Errorf("clear run directory: %w", err)
+	}
+	os.Remove(dir) // stays when it holds something else
+	return nil
+}
+
 func shortID() string {
 	var b [3]byte
 	rand.Read(b[:]) // never fails

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -29,8 +30,8 @@ func untilStdinCloses(ctx context.Context) (_ context.Context, stop context.Canc
 }
 
 // interrupts follows the signals that end a run in two steps: the first cancels the context, so that nothing more is sent
-// and what is in flight may end; the second closes cut, so that what is in flight is cut.
-func interrupts(parent context.Context) (ctx context.Context, cut <-chan struct{}, stop func()) {
+// and what is in flight may end; the second closes cut, so that what is in flight is cut. Each is answered on notices.
+func interrupts(parent context.Context, notices io.Writer) (ctx context.Context, cut <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -39,12 +40,14 @@ func interrupts(parent context.Context) (ctx context.Context, cut <-chan struct{
 		defer close(done)
 		select {
 		case <-signals:
+			fmt.Fprintln(notices, "\ninterrupted: nothing more is sent, waiting for what is in flight; again to cut it")
 			cancel(errInterrupted)
 		case <-quit:
 			return
 		}
 		select {
 		case <-signals:
+			fmt.Fprintln(notices, "\ninterrupted again: cutting what is in flight")
 			close(second)
 		case <-quit:
 		}
