@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -349,12 +350,7 @@ func TestTimersComeInOrder(t *testing.T) {
 	if len(got) != 333 {
 		t.Errorf("timers: got %d, want the 333 that were not removed", len(got))
 	}
-	if !slices.IsSortedFunc(got, func(a, b *stream) int {
-		if a.before(b) {
-			return -1
-		}
-		return 1
-	}) {
+	if !slices.IsSortedFunc(got, func(a, b *stream) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.n, b.n)) }) {
 		t.Error("timers did not come by due time, then in the order they were set")
 	}
 }

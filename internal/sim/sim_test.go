@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -275,7 +276,7 @@ func checkUsage(t *testing.T, r reply, want bool, prompt, tokens int) {
 }
 
 func TestEachFaultShowsOnTheWireAndInTheTruth(t *testing.T) {
-	reset := func(r reply) bool { return r.err != nil && !r.done }
+	reset := func(r reply) bool { return errors.Is(r.err, syscall.ECONNRESET) && !r.done }
 	cases := []struct {
 		fault   string
 		outcome string
@@ -321,7 +322,7 @@ func TestFaultsStrikeDocumentsToo(t *testing.T) {
 		"stream-error":      func(r reply) bool { return r.status == 200 && r.doc.Error != nil },
 		"truncate":          func(r reply) bool { return errors.Is(r.err, io.ErrUnexpectedEOF) },
 		"cut":               func(r reply) bool { return errors.Is(r.err, io.ErrUnexpectedEOF) },
-		"reset":             func(r reply) bool { return r.err != nil },
+		"reset":             func(r reply) bool { return errors.Is(r.err, syscall.ECONNRESET) },
 		"empty":             func(r reply) bool { return r.err == nil && r.text() == "" && r.finish() == "stop" },
 		"slow-headers=10ms": func(r reply) bool { return r.err == nil && r.finish() == "length" },
 		"status=429":        func(r reply) bool { return r.status == 429 },
