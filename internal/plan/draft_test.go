@@ -249,7 +249,7 @@ out: runs/a
 `
 
 func TestPrintedSpecReadsAsTheSame(t *testing.T) {
-	for _, text := range []string{everything, enough} {
+	for _, text := range []string{everything, enough, enough + "target: {api_key_env: ''}\n"} {
 		want, err := draft(text).Spec()
 		if err != nil {
 			t.Fatal(err)

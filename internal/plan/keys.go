@@ -60,7 +60,7 @@ var specKeys = []key[Spec]{
 		about: "Further request headers by name. Secret values are sent but never printed or stored.",
 	},
 	{
-		name: "target.api_key_env", field: func(s *Spec) any { return &s.Target.APIKeyEnv }, loose: true,
+		name: "target.api_key_env", field: func(s *Spec) any { return &s.Target.APIKeyEnv },
 		about: "Environment variable that holds the bearer token. No token is sent if it is not set, or if this is empty.",
 	},
 	{
