@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
 	"strconv"
 	"strings"
@@ -289,5 +290,17 @@ func TestCodedStreamIsPassedOnAndReadable(t *testing.T) {
 	s.EOF()
 	if got := l.end(true); got != with(nil) {
 		t.Errorf("got %+v, want %+v", got, with(nil))
+	}
+}
+
+func TestDocumentListsEveryFixture(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/wire.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fixtures {
+		if row := "| " + f.id + " | " + f.says + " | "; !strings.Contains(string(page), row) {
+			t.Errorf("docs/wire.md has no row %q", row)
+		}
 	}
 }

@@ -18,15 +18,15 @@ func Mask(s string, secrets ...string) string {
 			s = strings.ReplaceAll(s, secret, "***")
 		}
 	}
-	s = bearer.ReplaceAllStringFunc(s, maskBearer)
 	s = keyValue.ReplaceAllString(s, "$1***")
+	s = bearer.ReplaceAllStringFunc(s, maskBearer)
 	s = knownKey.ReplaceAllString(s, "$1***")
 	return cutRunes(strings.TrimSpace(s), maxEvidence)
 }
 
 var (
 	bearer   = regexp.MustCompile(`(?i)\bbearer\s+[a-z0-9._~+/=-]{6,}`)
-	keyValue = regexp.MustCompile(`(?i)((?:api[-_ ]?key|access[-_]?token|authorization|password|secret)\\?["']?\s*[:=]\s*\\?["']?)(?:basic\s+)?[^\s"',}&\\*]{4,}`)
+	keyValue = regexp.MustCompile(`(?i)((?:api[-_ ]?key|access[-_]?token|authorization|password|secret)\\?["']?\s*[:=]\s*\\?["']?)(?:(?:basic|bearer)\s+)?[^\s"',}&\\*]{4,}`)
 	knownKey = regexp.MustCompile(`(\b(?:sk|pk|rk|hf|gsk|xai|nvapi|ghp|glpat)[-_]|\bAIza|://[^/\s:@"]*:)[A-Za-z0-9_*.%-]{8,}`)
 )
 

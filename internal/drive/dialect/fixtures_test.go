@@ -118,7 +118,7 @@ var fixtures = []fixture{
 	{id: "W19", says: "error object mid-stream", reads: one(evR, evA, `data: {"error":{"message":"boom","code":500}}`+"\n\n", evD), want: found{outcome: record.StreamError, text: "Hello ", tokens: 1, kinds: "rced", terminated: true, exact: "?"}},
 	{id: "W19b", says: "event: error", reads: one(evR, evA, "event: error\ndata: overloaded\n\n"), want: found{outcome: record.StreamError, text: "Hello ", tokens: 1, kinds: "rce", exact: "?"}},
 	{id: "W19c", says: "a finish reason that is an error (OpenRouter)", reads: one(evR, evA, `data: {"error":{"code":502,"message":"x"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`+"\n\n", evD), want: found{outcome: record.StreamError, text: "Hello ", tokens: 1, kinds: "rced", finish: "error", terminated: true, exact: "?"}},
-	{id: "W19d", says: "other error shapes", reads: one(`data: {"error":"out of memory","error_type":"overloaded"}` + "\n\n"), want: found{outcome: record.StreamError, kinds: "e"}},
+	{id: "W19d", says: "an error that is a string (TGI)", reads: one(`data: {"error":"out of memory","error_type":"overloaded"}` + "\n\n"), want: found{outcome: record.StreamError, kinds: "e"}},
 	{id: "W19e", says: "object error", reads: one(`data: {"object":"error","message":"no","type":"BadRequest","code":400}` + "\n\n" + evD), want: found{outcome: record.StreamError, kinds: "ed", terminated: true}},
 	{id: "W19f", says: "detail without choices", reads: one(`data: {"detail":[{"loc":["body"],"msg":"missing"}]}` + "\n\n"), want: found{outcome: record.StreamError, kinds: "e"}},
 	{id: "W20", says: "usage on the finish event", reads: one(evR, evA, evB, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`+"\n\n", evD), want: with(func(w *found) { w.kinds = "rccfd" })},
@@ -154,6 +154,7 @@ var fixtures = []fixture{
 	{id: "W37b", says: "two choices, one never ends", reads: one(evR, evA, chat(`{"index":1,"delta":{"content":"wörld"}}`), evF, evU), want: with(func(w *found) { w.outcome, w.kinds, w.terminated = record.Truncated, "rccfu", false })},
 	{id: "W38", says: "zeros in every usage, the real one last (Ollama)", reads: one(strings.ReplaceAll(evR+evA+evB+evF, `"model":"m"`, `"model":"m","usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}`), evU, evD), want: with(nil)},
 	{id: "W38b", says: "zeros after the real usage", reads: one(evR, evA, evB, evF, evU, usageEvent(`"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}`), evD), want: with(func(w *found) { w.kinds = "rccfuod" })},
+	{id: "W38c", says: "a zero in one field after the real usage", reads: one(evR, evA, evB, evF, evU, usageEvent(`"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":0}`), evD), want: with(func(w *found) { w.kinds, w.usage.Input = "rccfuud", 4 })},
 	{id: "W39", says: "a document instead of a stream", kind: "application/json", reads: one("\n\n" + `{"id":"c1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hello wörld"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`), want: with(func(w *found) {
 		w.tokens, w.kinds, w.exact, w.notStreamed = 1, "c", "2", true
 	})},
@@ -173,5 +174,5 @@ var fixtures = []fixture{
 	{id: "X05", says: "llama.cpp: progress events and timings", reads: one(chat(`{"index":0,"delta":{"role":"assistant","content":null}}`), usageEvent(`"choices":[{"index":0,"delta":{"role":"assistant","content":null}}],"prompt_progress":{"total":9,"cache":0,"processed":4}`), evA, evB, evF, usageEvent(`"choices":[],"usage":{"completion_tokens":2,"prompt_tokens":3},"timings":{"prompt_n":3,"predicted_ms":1.5e1}`), evD), want: with(func(w *found) { w.kinds = "rrccfud" })},
 	{id: "X06", says: "role in every event (older Ollama)", reads: one(chat(`{"index":0,"delta":{"role":"assistant","content":"Hello "}}`), chat(`{"index":0,"delta":{"role":"assistant","content":"wörld"}}`), evF, evU, evD), want: with(func(w *found) { w.kinds = "ccfud" })},
 	{id: "X07", says: "explicit nulls (SGLang)", reads: one(chat(`{"index":0,"delta":{"role":"assistant","content":"","reasoning_content":null,"tool_calls":null},"logprobs":null,"finish_reason":null,"matched_stop":null}`), chat(`{"index":0,"delta":{"role":null,"content":"Hello ","reasoning_content":null,"tool_calls":null}}`), evB, evF, evU, evD), want: with(nil)},
-	{id: "X08", says: "the whole body lost after [DONE]", reads: one(evR, evA, evB, evF, evU, evD), cut: true, want: with(nil)},
+	{id: "X08", says: "body cut off after [DONE]", reads: one(evR, evA, evB, evF, evU, evD), cut: true, want: with(nil)},
 }
