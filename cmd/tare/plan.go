@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -130,12 +131,15 @@ func stageLoad(s plan.Stage) string {
 	case s.Closed:
 		return fmt.Sprintf("%d in flight", s.Concurrency)
 	case s.RateTo != s.Rate:
-		return fmt.Sprintf("%g to %g/s", s.Rate, s.RateTo)
+		return plain(s.Rate) + " to " + plain(s.RateTo) + "/s"
 	case s.MaxInFlight > 0:
-		return fmt.Sprintf("%g/s, at most %d in flight", s.Rate, s.MaxInFlight)
+		return fmt.Sprintf("%s/s, at most %d in flight", plain(s.Rate), s.MaxInFlight)
 	}
-	return fmt.Sprintf("%g/s", s.Rate)
+	return plain(s.Rate) + "/s"
 }
+
+// plain writes a number without an exponent.
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func windowOf(s plan.Stage) string {
 	if s.Duration == 0 {
@@ -155,7 +159,7 @@ func rateOf(s plan.Stage, d drawn) string {
 	if s.Closed || s.Duration == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.4g/s", float64(d.n)/s.Duration.Seconds())
+	return fmt.Sprintf("%.2f/s", float64(d.n)/s.Duration.Seconds())
 }
 
 func variationOf(s plan.Stage, d drawn) string {

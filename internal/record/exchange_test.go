@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -132,8 +133,24 @@ func TestDecodingOfLikeExchangesDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// hostile is an exchange that claims more events than any memory holds.
+func hostile() []byte {
+	b := AppendExchange(nil, &Exchange{Index: 1})
+	b = binary.AppendUvarint(b[:len(b)-1], 1<<40)
+	binary.LittleEndian.PutUint32(b, uint32(len(b)-4))
+	return b
+}
+
+func TestClaimedEventsAreHeldAgainstTheBytes(t *testing.T) {
+	var x Exchange
+	if _, err := DecodeExchange(hostile(), &x); err == nil || cap(x.Events) != 0 {
+		t.Errorf("got error %v and room for %d events, want an error and none", err, cap(x.Events))
+	}
+}
+
 func FuzzDecodeExchange(f *testing.F) {
 	f.Add(AppendExchange(nil, typical(1, 3)))
+	f.Add(hostile())
 	f.Add(AppendExchange(nil, anything(rand.New(rand.NewPCG(1, 1)))))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var x, again Exchange
