@@ -108,7 +108,7 @@ func (d *Draft) Spec() (Spec, error) {
 	}
 	for _, path := range d.required {
 		if !present(path, nil) {
-			faults = append(faults, Fault{File: d.name, Key: path, Reason: "is missing"})
+			faults = append(faults, Fault{File: d.name, Key: path, Reason: "is missing", Hint: "give it by its flag, or in a spec file"})
 		}
 	}
 	unread := faults
