@@ -43,7 +43,7 @@ type Config struct {
 
 	Null    bool // answer at once with precomputed bytes: no slots, faults, truth or metrics
 	Loops   int  // event loops; above 1 only in Null; 0 means 1
-	HoldCPU bool // loops keep their Go processor while they wait: only for a process of its own with GOMAXPROCS above Loops
+	HoldCPU bool // loops keep their Go processor while they wait: for a process of its own; without effect unless GOMAXPROCS is above Loops
 }
 
 // withDefaults fills what was left out.

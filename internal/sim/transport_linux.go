@@ -113,8 +113,9 @@ func transport(ctx context.Context, cfg Config, ready func(addr string), build f
 
 func makeLoops(cfg Config, listener int, stopping *atomic.Bool, build func(w wire) engine) (loops []*loop, err error) {
 	k := linuxClock()
+	hold := cfg.HoldCPU && runtime.GOMAXPROCS(0) > cfg.Loops // or nothing else would ever run
 	for i := range cfg.Loops {
-		l := &loop{clock: k, hold: cfg.HoldCPU, stamped: !cfg.Null, listener: -1, stopping: stopping, in: make([]byte, 128<<10)}
+		l := &loop{clock: k, hold: hold, stamped: !cfg.Null, listener: -1, stopping: stopping, in: make([]byte, 128<<10)}
 		if i == 0 {
 			l.listener = listener
 		}
