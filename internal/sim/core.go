@@ -297,7 +297,7 @@ func (k *core) finishHeaders(s *stream) {
 // prefill sets the due time of the first token.
 func (k *core) prefill(s *stream) {
 	if s.ask.stream && (k.cfg.RoleEarly || s.fault.kind == faultSlowHeaders) {
-		k.out = k.openStream(k.out[:0], s)
+		k.out = k.openStream(k.out[:0], s, k.w.now())
 		k.send(s, k.out)
 	}
 	s.due += int64(k.cfg.Prefill)*int64(s.ask.prompt) + k.cfg.TTFT.at(s.draws.unit(forTTFT, 0))
@@ -332,7 +332,7 @@ func (k *core) emit(s *stream) {
 	if s.ask.stream {
 		s.sends = append(s.sends, now)
 		if !s.headed {
-			k.out = k.openStream(k.out, s)
+			k.out = k.openStream(k.out, s, now)
 		}
 		k.out = k.appendTokens(k.out, s, n, now)
 	}
@@ -376,7 +376,7 @@ func (k *core) gap(s *stream) int64 {
 func (k *core) finish(s *stream, now int64) {
 	if s.ask.stream {
 		if !s.headed {
-			k.out = k.openStream(k.out[:0], s)
+			k.out = k.openStream(k.out[:0], s, now)
 		}
 		k.out = k.appendStreamEnd(k.out, s, now)
 	} else {

@@ -43,7 +43,7 @@ func newNull(cfg Config, w wire) *null {
 		model:   cfg.Model,
 		w:       w,
 		replies: map[nullKey]*canned{},
-		maker:   newCore(Config{Model: cfg.Model, TokensPerChunk: 1}, w, nil, 0),
+		maker:   newCore(Config{Model: cfg.Model, TokensPerChunk: 1}, nil, nil, 0),
 	}
 }
 
@@ -243,7 +243,7 @@ func (k *null) make(key nullKey) *canned {
 		r.ends = []int{len(r.whole)}
 		return r
 	}
-	r.whole = k.maker.openStream(nil, s)
+	r.whole = k.maker.openStream(nil, s, 0)
 	for s.tokens < s.max {
 		s.tokens++
 		r.whole = k.maker.appendTokens(r.whole, s, 1, 0)

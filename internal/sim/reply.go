@@ -96,7 +96,7 @@ func appendModels(b []byte, model string) []byte {
 }
 
 // openStream writes what stands before the first token: the header block, and in a chat the role.
-func (k *core) openStream(b []byte, s *stream) []byte {
+func (k *core) openStream(b []byte, s *stream, now int64) []byte {
 	s.headed = true
 	if s.fault.kind != faultSlowHeaders {
 		b = append(b, "HTTP/1.1 200 OK\r\n"...)
@@ -108,7 +108,7 @@ func (k *core) openStream(b []byte, s *stream) []byte {
 	}
 	k.openEvent(s)
 	k.payload = append(k.payload, `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
-	return k.closeEvent(b, s, s.ask.continuous, k.w.now())
+	return k.closeEvent(b, s, s.ask.continuous, now)
 }
 
 // appendTokens writes the chunk with the newest n tokens of s.

@@ -365,6 +365,9 @@ func TestTruthInFileEqualsTruthInStream(t *testing.T) {
 					t.Errorf("%s reply %d chunk %d: stream says %+v, file %d received %d", transport, i, j, e.Sim, at, f.RecvNs)
 				}
 			}
+			if role := r.events[0].Sim; role.SendNs != f.SendNs[0] {
+				t.Errorf("%s reply %d: the role says sent at %d, the token in the same send %d", transport, i, role.SendNs, f.SendNs[0])
+			}
 			if *f.FirstSendNs != f.SendNs[0] || f.EndNs != f.SendNs[5] || f.RecvNs > f.SendNs[0] || f.RemotePort == 0 {
 				t.Errorf("%s truth of %d is not in order: %+v", transport, i, f)
 			}
