@@ -64,7 +64,9 @@ func demo(c *cobra.Command, out string) error {
 	if err := printReport(w, r.dir, false); err != nil {
 		return err
 	}
-	fmt.Fprint(w, "\n"+demoLesson(r.summary))
+	if !r.interrupted {
+		fmt.Fprint(w, "\n"+demoLesson(r.summary))
+	}
 	return r.exit(false)
 }
 
