@@ -197,6 +197,7 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 			return now + longestWait
 		}
 		if b := c.takeIdle(now); b != nil {
+			c.occupy(j)
 			c.issue(b, c.board(j, due, now), j.bytes)
 			c.ring.taken()
 		} else {
@@ -210,13 +211,13 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 	}
 }
 
-// board takes up the first job, which is due.
+// board begins the flight of a job that is due.
 func (c *crew) board(j *job, due, now time.Duration) *flight {
 	f := c.kept()
 	if f == nil {
-		f = &flight{reader: c.run.dialect.NewReader()}
+		f = &flight{reader: c.run.dialect.NewReader(), secrets: c.run.cfg.Secrets}
 	}
-	c.begin(f, j, due, now)
+	f.begin(j, due, now, c.cause(j, due, now))
 	return f
 }
 
@@ -224,6 +225,7 @@ func (c *crew) board(j *job, due, now time.Duration) *flight {
 func (c *crew) issueOnNew(j *job, due, now time.Duration) {
 	held := *j
 	held.bytes = append([]byte(nil), j.bytes...)
+	c.occupy(j)
 	c.ring.taken()
 	c.dialling++
 	c.readers.Go(func() {

@@ -28,6 +28,7 @@ type Config struct {
 	Host    string      // value of the Host header
 	Path    string      // request target, with query
 	Header  []string    // further header lines, "Name: value", secrets included
+	Secrets []string    // masked wherever a server echoes them
 	TLS     *tls.Config // nil for plaintext
 	RunID   string      // start of every X-Request-Id
 

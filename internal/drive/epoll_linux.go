@@ -244,9 +244,10 @@ func (l *loop) issue(c *line, j *job, due, now time.Duration) bool {
 	}
 	f := l.kept()
 	if f == nil {
-		f = &flight{reader: l.reader, later: &l.later}
+		f = &flight{reader: l.reader, later: &l.later, secrets: l.run.cfg.Secrets}
 	}
-	l.begin(f, j, due, now)
+	f.begin(j, due, now, l.cause(j, due, now))
+	l.occupy(j)
 	f.x.ConnReady, f.x.FirstWrite, f.x.Reused = record.At(now), record.At(first), c.served > 0
 	l.board(c, f)
 	l.tally.wrote(first - due)

@@ -28,7 +28,7 @@ func (r *run) describe(m *record.Manifest) {
 		}
 		at += s.Gap
 		m.Stages[i] = record.Stage{
-			Name: s.Name, Warmup: s.Warmup, Kind: kind, StartMs: ms(at), EndMs: ms(at + s.Duration), Planned: s.Requests,
+			Name: s.Name, Warmup: s.Warmup, Kind: kind, StartMs: ms(at), EndMs: ms(at + s.Duration), Planned: int64(s.Expected),
 			RatePerS: s.Rate, RateToPerS: s.RateTo, Concurrency: s.Concurrency, MaxInFlight: s.MaxInFlight,
 		}
 		at += s.Duration
@@ -42,7 +42,10 @@ func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender
 		s := &m.Stages[i]
 		s.Planned = r.time.planned[i].Load()
 		if at, ok := r.time.start(i); ok {
-			s.StartMs, s.EndMs = ms(at), ms(r.stageEnd(i, at, end))
+			s.StartMs, s.EndMs = ms(at), ms(max(at, end))
+			if over, ok := r.time.end(i); ok {
+				s.EndMs = ms(max(at, min(over, end)))
+			}
 		}
 	}
 	for _, s := range senders {
@@ -57,21 +60,6 @@ func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender
 	if ctx.Err() != nil {
 		m.State.Cause = context.Cause(ctx).Error()
 	}
-}
-
-// stageEnd is the end of the window of stage i, which started at the offset at, as far as the run got.
-func (r *run) stageEnd(i int, at, end time.Duration) time.Duration {
-	if d := r.plan.Stages[i].Duration; d > 0 {
-		return min(at+d, max(end, at))
-	}
-	if i+1 < len(r.plan.Stages) {
-		if next, ok := r.time.start(i + 1); ok {
-			return next - r.plan.Stages[i+1].Gap
-		}
-	} else if over := r.time.over.Load(); over != notYet {
-		return time.Duration(over)
-	}
-	return end
 }
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }

@@ -31,7 +31,13 @@ func (f *feeder) fill(ctx context.Context) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	var r plan.Request
+	stage, last := 0, time.Duration(0)
 	for f.walk.Next(&r) {
+		for ; stage < r.Stage; stage++ {
+			f.time.walked(stage, last)
+			last = 0
+		}
+		last = r.Due
 		j := f.await(ctx, tick.C, r.Stage)
 		if ctx.Err() != nil {
 			f.rest(&r)
@@ -42,6 +48,10 @@ func (f *feeder) fill(ctx context.Context) {
 			continue
 		}
 		f.ready(j, &r)
+	}
+	for ; stage < len(f.time.stages); stage++ {
+		f.time.walked(stage, last)
+		last = 0
 	}
 	f.ids = f.walk.IDs()
 	f.rec.close()
@@ -95,7 +105,7 @@ func (f *feeder) ready(j *job, r *plan.Request) {
 
 // rest records r and all requests behind it as not sent. Requests of a stage that ends by time were never planned.
 func (f *feeder) rest(r *plan.Request) {
-	f.walk.SkipBodies()
+	f.walk.SkipBodies(true)
 	for ok := true; ok; ok = f.walk.Next(r) {
 		if f.time.byTime(r.Stage) {
 			f.walk.EndStage()

@@ -13,11 +13,12 @@ import (
 // flight is one exchange while it lasts: the facts so far and the parser of its reply. Flights are reused, with the memory
 // their events and parser have grown to. It takes the parser's finds as a wire.Sink.
 type flight struct {
-	x      record.Exchange
-	resp   wire.Response
-	answer dialect.Answer
-	reader dialect.Reader
-	later  *later // where events wait to be read; nil to read each at once
+	x       record.Exchange
+	resp    wire.Response
+	answer  dialect.Answer
+	reader  dialect.Reader
+	later   *later   // where events wait to be read; nil to read each at once
+	secrets []string // masked wherever a server echoes them
 
 	kernel, user time.Duration // arrival of the bytes being fed, and when we had them
 	stamped      bool
@@ -160,14 +161,16 @@ func (f *flight) close(v verdict) {
 	if x.Error == "" {
 		x.Error = f.complaint()
 	}
-	x.Error = dialect.Mask(x.Error)
+	if x.Error != "" {
+		x.Error = dialect.Mask(x.Error, f.secrets...)
+	}
 }
 
 // complaint is what the server said, or what is missing, when the exchange did not complete.
 func (f *flight) complaint() string {
 	switch f.x.Outcome {
 	case record.StreamError:
-		return f.answer.Error
+		return f.answer.Evidence()
 	case record.HTTPError:
 		return string(f.doc[:min(len(f.doc), errorDoc)])
 	case record.Truncated:

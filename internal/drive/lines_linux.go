@@ -58,6 +58,7 @@ func (l *loop) refuseFirst(cause error) {
 	if j == nil || !known || due > now {
 		return
 	}
+	l.occupy(j)
 	l.refuse(j, due, cause)
 	l.ring.taken()
 }

@@ -97,3 +97,6 @@ func newHead(cfg Config) head {
 	}
 	return h
 }
+
+// HasEpoll reports whether engine E runs on this system.
+func HasEpoll() bool { return epollWorks() == nil }

@@ -5,7 +5,7 @@ import "time"
 // Progress is how a run stands while it goes on.
 type Progress struct {
 	At       time.Duration // since the start of the run
-	End      time.Duration // when the last stage ends; 0 while that is unknown
+	End      time.Duration // when the last stage is expected to end; 0 when that depends on replies
 	Stage    string        // the stage under way
 	Planned  int64         // requests made ready so far
 	Sent     int64
@@ -30,9 +30,7 @@ func (r *run) progress(last *tally) Progress {
 	}
 	now := r.clock.Now()
 	p := Progress{At: now, Sent: t.sent, InFlight: t.inFlight, Done: t.done, Failed: t.failed}
-	if over := r.time.over.Load(); over != notYet {
-		p.End = time.Duration(over)
-	}
+	p.End = r.expectedEnd()
 	for i := range r.time.stages {
 		p.Planned += r.time.planned[i].Load()
 		if at, ok := r.time.start(i); ok && at <= now {
@@ -45,6 +43,20 @@ func (r *run) progress(last *tally) Progress {
 	p.LagP99 = t.lag.since(&last.lag).quantile(0.99)
 	*last = t
 	return p
+}
+
+func (r *run) expectedEnd() time.Duration {
+	if over := r.time.over.Load(); over != notYet {
+		return time.Duration(over)
+	}
+	var sum time.Duration
+	for _, s := range r.time.stages {
+		if s.Duration == 0 {
+			return 0
+		}
+		sum += s.Gap + s.Duration
+	}
+	return sum
 }
 
 // since is what came into s after it was as earlier says.

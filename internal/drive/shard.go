@@ -103,13 +103,7 @@ func (s *shard) share(n int) int {
 	return part
 }
 
-// flight gives a flight for the first job, which is due, and takes note that it is under way.
-func (s *shard) begin(f *flight, j *job, due, now time.Duration) {
-	f.begin(j, due, now, s.cause(j, due, now))
-	s.occupy(j)
-}
-
-// occupy takes a place of a closed stage for j.
+// occupy takes a place of a closed stage for j, which is about to be sent.
 func (s *shard) occupy(j *job) {
 	if s.run.time.stages[j.stage].Closed {
 		s.freed = append(s.freed[:0], s.freed[1:]...)
@@ -152,10 +146,9 @@ func (s *shard) drop(j *job, now time.Duration) {
 	s.ring.taken()
 }
 
-// refuse records a job for which no connection could be had. The caller has not taken it yet.
+// refuse records a job, its place occupied, for which no connection could be had.
 func (s *shard) refuse(j *job, due time.Duration, cause error) {
 	now := s.clock.Now()
-	s.occupy(j)
 	x := j.notSent(s.run.time)
 	x.Due, x.Issued, x.End = due, record.At(now), record.At(now)
 	x.Delay = record.DelayNoConnection
@@ -175,7 +168,7 @@ func (s *shard) settle(f *flight) {
 	}
 }
 
-// flight gives one of the flights kept, or nil.
+// kept gives one of the flights kept for use again, or nil.
 func (s *shard) kept() *flight {
 	n := len(s.spare)
 	if n == 0 {

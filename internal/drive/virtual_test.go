@@ -1,0 +1,103 @@
+package drive_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tare/internal/drive"
+	"tare/internal/plan"
+	"tare/internal/record"
+)
+
+// metronome is a server over pipes whose first token comes ttft after the request and the others gap apart.
+func metronome(ttft, gap time.Duration, tokens int) func(context.Context) (net.Conn, error) {
+	return func(context.Context) (net.Conn, error) {
+		client, server := net.Pipe()
+		go func() {
+			defer server.Close()
+			in := bufio.NewReader(server)
+			for {
+				req, err := http.ReadRequest(in)
+				if err != nil {
+					return
+				}
+				io.Copy(io.Discard, req.Body)
+				<-time.After(ttft)
+				fmt.Fprint(server, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+				for i := range tokens {
+					if i > 0 {
+						<-time.After(gap)
+					}
+					chunk(server, `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}`+"\n\n")
+				}
+				chunk(server, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+				fmt.Fprint(server, "0\r\n\r\n")
+			}
+		}()
+		return client, nil
+	}
+}
+
+func chunk(w io.Writer, s string) { fmt.Fprintf(w, "%x\r\n%s\r\n", len(s), s) }
+
+func TestOpenLoopKeepsScheduleWhateverTheServerDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Connections: 1,
+			Dial: metronome(50*time.Millisecond, 10*time.Millisecond, 4)}
+		all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Rate: 100, Requests: 30}))
+		for _, x := range all {
+			sent, _ := x.FirstWrite.Get()
+			if want := time.Duration(x.Index) * 10 * time.Millisecond; x.Due != want || sent != want {
+				t.Errorf("request %d: due %v, sent %v, want both %v", x.Index, x.Due, sent, want)
+			}
+			var at []time.Duration
+			for _, e := range x.Events {
+				if e.Kind.Token() {
+					at = append(at, e.UserAt-sent)
+				}
+			}
+			want := []time.Duration{50 * time.Millisecond, 60 * time.Millisecond, 70 * time.Millisecond, 80 * time.Millisecond}
+			if fmt.Sprint(at) != fmt.Sprint(want) {
+				t.Errorf("request %d: tokens at %v after sending, want %v", x.Index, at, want)
+			}
+		}
+	})
+}
+
+func TestClosedLoopSendsWhenAReplyEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Loops: 1,
+			Dial: metronome(20*time.Millisecond, 0, 1)}
+		all, m := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 2, Duration: 100 * time.Millisecond}))
+		if len(all) != 10 || m.Stages[0].Planned != 10 {
+			t.Fatalf("%d requests recorded, %d planned; want 10: two at once, 20 ms each, for 100 ms", len(all), m.Stages[0].Planned)
+		}
+		for i, x := range all {
+			if want := time.Duration(i/2) * 20 * time.Millisecond; x.Due != want {
+				t.Errorf("request %d due at %v, want %v", i, x.Due, want)
+			}
+		}
+	})
+}
+
+func TestDrainLimitCutsWhatDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Timeout: time.Hour, Drain: time.Second,
+			Dial: metronome(time.Minute, 0, 1)}
+		all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Rate: 10, Requests: 5}))
+		for _, x := range all {
+			end, _ := x.End.Get()
+			if x.Outcome != record.Cancelled || end < 1500*time.Millisecond || end > 1700*time.Millisecond {
+				t.Errorf("request %d: %v at %v, want cancelled a second after the load's 0.5 s", x.Index, x.Outcome, end)
+			}
+		}
+		<-time.After(2 * time.Minute) // the server's goroutines end with their waits
+	})
+}
