@@ -35,9 +35,9 @@ type loop struct {
 	serial   int32
 	idle     []*line // last used on top
 	dialling int
-	waiting  bool    // the first job waits for a reply or a connection, not for its time
-	oldest   *flight // in flight, in order of issue
-	newest   *flight
+	waiting  bool  // the first job waits for a reply or a connection, not for its time
+	oldest   *line // with a request in flight, in order of issue
+	newest   *line
 	reader   dialect.Reader
 	later    later
 	linger   []lingering
@@ -55,6 +55,8 @@ type line struct {
 	rest   []byte        // of the request, not yet taken by the kernel
 	since  time.Duration // dialling or idle since
 	served int           // requests carried before this one
+	prev   *line         // neighbours in the order of issue
+	next   *line
 }
 
 type lineState uint8
@@ -67,17 +69,15 @@ const (
 
 // lingering is an answer that has ended on a connection whose reply has not.
 type lingering struct {
-	f     *flight
-	index int64
+	c     *line
+	index int64 // of the request
 }
 
 const (
-	turnEvents   = 128                    // handled before the loop looks around
-	turnSends    = 64                     // likewise
-	turnDials    = 2                      // more would starve the replies that free connections
-	turnReads    = 64                     // late events read before the sockets are looked at again
-	houseEvery   = 100 * time.Millisecond // between rounds of housekeeping
-	lingerFor    = time.Second            // for the end of a reply behind its end marker
+	turnEvents   = 128 // handled before the loop looks around
+	turnSends    = 64  // likewise
+	turnDials    = 2   // more would starve the replies that free connections
+	turnReads    = 64  // late events read before the sockets are looked at again
 	inboxBytes   = 64 << 10
 	checkDueEach = 4 // events
 )
@@ -327,15 +327,14 @@ func (l *loop) receive(c *line) {
 	case done:
 		l.finish(c, verdict{whole: true, at: kernel}, f.resp.KeepAlive() && len(c.rest) == 0)
 	case f.answer.Terminated:
-		l.linger = append(l.linger, lingering{f, f.x.Index})
+		l.linger = append(l.linger, lingering{c, f.x.Index})
 	}
 }
 
 // finish ends the exchange on c and keeps the connection if it can be used again.
 func (l *loop) finish(c *line, v verdict, keep bool) {
 	f, now := c.f, l.clock.Now()
-	l.alight(f)
-	c.f = nil
+	l.alight(c)
 	c.served++
 	if keep {
 		c.state, c.since = lineIdle, now
@@ -350,43 +349,43 @@ func (l *loop) finish(c *line, v verdict, keep bool) {
 	}
 }
 
-// board puts f at the end of those in flight.
+// board puts c, which now carries f, at the end of those in flight.
 func (l *loop) board(c *line, f *flight) {
-	c.state, c.f, f.on = lineBusy, f, c
-	f.prev, f.next = l.newest, nil
+	c.state, c.f = lineBusy, f
+	c.prev, c.next = l.newest, nil
 	if l.newest != nil {
-		l.newest.next = f
+		l.newest.next = c
 	} else {
-		l.oldest = f
+		l.oldest = c
 	}
-	l.newest = f
+	l.newest = c
 }
 
-// alight takes f from those in flight.
-func (l *loop) alight(f *flight) {
-	if f.prev != nil {
-		f.prev.next = f.next
+// alight takes c from those in flight.
+func (l *loop) alight(c *line) {
+	if c.prev != nil {
+		c.prev.next = c.next
 	} else {
-		l.oldest = f.next
+		l.oldest = c.next
 	}
-	if f.next != nil {
-		f.next.prev = f.prev
+	if c.next != nil {
+		c.next.prev = c.prev
 	} else {
-		l.newest = f.prev
+		l.newest = c.prev
 	}
-	f.prev, f.next = nil, nil
+	c.prev, c.next, c.f = nil, nil, nil
 	l.tally.inFlight--
 }
 
 // expire ends what has taken too long: requests past their time, and everything once the run is cut.
 func (l *loop) expire(now time.Duration) {
-	for f := l.oldest; f != nil; f = l.oldest {
-		sent, _ := f.x.FirstWrite.Get()
+	for c := l.oldest; c != nil; c = l.oldest {
+		sent, _ := c.f.x.FirstWrite.Get()
 		switch {
 		case now-sent >= l.run.cfg.Timeout:
-			l.finish(f.on, verdict{outcome: record.TimedOut, at: now, err: l.run.timeout}, false)
+			l.finish(c, verdict{outcome: record.TimedOut, at: now, err: l.run.timeout}, false)
 		case l.run.cutOff(now):
-			l.finish(f.on, verdict{outcome: record.Cancelled, at: now, err: l.run.cutText()}, false)
+			l.finish(c, verdict{outcome: record.Cancelled, at: now, err: l.run.cutText()}, false)
 		default:
 			return
 		}
@@ -411,9 +410,9 @@ func (l *loop) keepHouse(now time.Duration) {
 	keep := l.linger[:0]
 	for _, g := range l.linger {
 		switch {
-		case g.f.on == nil || g.f.x.Index != g.index:
-		case now-g.f.user >= lingerFor:
-			l.finish(g.f.on, verdict{whole: true, at: g.f.kernel}, false)
+		case g.c.f == nil || g.c.f.x.Index != g.index:
+		case now-g.c.f.user >= lingerFor:
+			l.finish(g.c, verdict{whole: true, at: g.c.f.kernel}, false)
 		default:
 			keep = append(keep, g)
 		}

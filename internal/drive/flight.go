@@ -29,9 +29,7 @@ type flight struct {
 	unread int     // events put off
 	over   bool    // it has ended, with events still unread
 	how    verdict // how it ended
-	prev   *flight // neighbours in the order of issue
-	next   *flight
-	on     *line // the connection it is on
+	on     *line   // the connection it is on
 }
 
 const (
@@ -196,7 +194,6 @@ func (f *flight) terminator() (time.Duration, bool) {
 
 // recycle makes f fit to be kept for another exchange; it reports whether it is worth keeping.
 func (f *flight) recycle() bool {
-	f.on = nil
 	if cap(f.doc) > keepBytes {
 		f.doc = nil
 	}

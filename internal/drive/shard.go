@@ -37,6 +37,8 @@ func newShard(r *run, id int) shard {
 const (
 	longestWait = time.Millisecond       // between two looks at what else there is to do
 	pacerReach  = 100 * time.Microsecond // lateness that needs no cause
+	houseEvery  = 100 * time.Millisecond // between rounds of housekeeping
+	lingerFor   = time.Second            // for the end of a reply behind its end marker
 )
 
 // next is the first job of the slice and when it is due. It disposes of jobs whose time to be sent is over. j is nil while

@@ -1,22 +1,28 @@
 // Package clock is the one clock of a run: monotonic, in nanoseconds, 0 at the start of the run.
 package clock
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Clock tells the run's time. It is safe for concurrent use.
-type Clock struct{ start time.Time }
+type Clock struct {
+	made time.Time
+	lead atomic.Int64 // from made to offset 0, ns
+}
 
 // New makes a clock whose run starts now.
-func New() *Clock { return &Clock{start: time.Now()} }
+func New() *Clock { return &Clock{made: time.Now()} }
 
-// StartIn moves the start of the run to lead from now; until then Now is negative. Nobody else may use the clock meanwhile.
-func (c *Clock) StartIn(lead time.Duration) { c.start = time.Now().Add(lead) }
+// StartIn moves the start of the run to lead from now; until then Now is negative.
+func (c *Clock) StartIn(lead time.Duration) { c.lead.Store(int64(time.Since(c.made) + lead)) }
 
 // Now is the time since the start of the run.
-func (c *Clock) Now() time.Duration { return time.Since(c.start) }
+func (c *Clock) Now() time.Duration { return time.Since(c.made) - time.Duration(c.lead.Load()) }
 
 // Wall is the calendar time at offset 0.
-func (c *Clock) Wall() time.Time { return c.start.Round(0) }
+func (c *Clock) Wall() time.Time { return c.made.Add(time.Duration(c.lead.Load())).Round(0) }
 
 // Offset ties calendar time, in which the kernel stamps packets, to the run's clock.
 type Offset struct {
