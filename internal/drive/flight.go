@@ -29,7 +29,6 @@ type flight struct {
 	unread int     // events put off
 	over   bool    // it has ended, with events still unread
 	how    verdict // how it ended
-	on     *line   // the connection it is on
 }
 
 const (
