@@ -7,13 +7,16 @@ import (
 	"math/rand/v2"
 )
 
-// The model's shape: a llama of two layers. The embedding serves as output matrix too.
+// The model's shape: a llama of two layers.
+//
+// Note: with the embedding as output matrix, greedy decoding repeats the prompt's last token, a newline, which servers trim
+// away: replies of 32 tokens without a word.
 const (
 	layers      = 2
-	width       = 64
-	hidden      = 128
-	heads       = 4
-	keyHeads    = 2 // heads of keys and values
+	width       = 32
+	hidden      = 64
+	heads       = 2
+	keyHeads    = 1 // heads of keys and values
 	context     = 8192
 	deviation   = 0.05 // of the weights: small enough that no token is much likelier than another
 	alignment   = 32   // bytes, of every tensor
@@ -94,6 +97,7 @@ func tensors(tokens uint64) []tensor {
 	ts := []tensor{
 		{name: "token_embd.weight", dims: []uint64{width, tokens}},
 		{name: "output_norm.weight", dims: []uint64{width}, ones: true},
+		{name: "output.weight", dims: []uint64{width, tokens}},
 	}
 	for i := range layers {
 		block := "blk." + string(rune('0'+i)) + "."

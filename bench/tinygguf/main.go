@@ -4,7 +4,7 @@
 //	tinygguf -tokenizer tokenizer.json -out tiny.gguf
 //
 // The tokenizer is a Llama-3 tokenizer.json. Of its first 4,096 tokens those whose bytes are printable ASCII, space or
-// newline are kept, which makes a file of 1.4 MB that understands ASCII prompts only. With -bytes all every one of them
+// newline are kept, which makes a file of 1.2 MB that understands ASCII prompts only. With -bytes all every one of them
 // is kept: answers then break off inside UTF-8 sequences, a real fault to test against.
 package main
 
