@@ -355,9 +355,8 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 	c.tally.inFlight--
 	b.served++
 	b.f.Store(nil)
-	f.how = v
 	c.vacate(f.x.Stage, now)
-	c.settle(f)
+	c.settle(f, v)
 	if keep {
 		_ = b.conn.SetReadDeadline(time.Time{})
 		b.since = now

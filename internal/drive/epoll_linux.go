@@ -36,10 +36,10 @@ type loop struct {
 	idle     []*line // last used on top
 	dialling int
 	waiting  bool  // the first job waits for a reply or a connection, not for its time
+	dials    int   // still allowed in this turn
 	oldest   *line // with a request in flight, in order of issue
 	newest   *line
 	reader   dialect.Reader
-	later    later
 	linger   []lingering
 
 	usage record.Loop
@@ -132,6 +132,7 @@ func (l *loop) carry() {
 			l.keepHouse(now)
 			house = now + houseEvery
 		}
+		l.dials = turnDials
 		next := l.sendDue(now)
 		l.expire(now)
 		if l.finished() {
@@ -153,9 +154,6 @@ func (l *loop) carry() {
 // turn waits for replies, at most until the next request is due, and handles them.
 func (l *loop) turn(next time.Duration) {
 	wait := min(next-l.run.cfg.Spin-l.clock.Now(), longestWait)
-	if !l.later.empty() {
-		wait = 0
-	}
 	events := l.wait(wait)
 	for i := range events {
 		l.handle(&events[i])
@@ -164,9 +162,6 @@ func (l *loop) turn(next time.Duration) {
 				next = l.sendDue(now)
 			}
 		}
-	}
-	if len(events) < turnEvents || l.later.full() {
-		l.later.catchUp(turnReads, l.settle)
 	}
 }
 
@@ -184,7 +179,6 @@ func (l *loop) wait(d time.Duration) []unix.EpollEvent {
 
 // sendDue writes the requests whose time has come and returns when to look again.
 func (l *loop) sendDue(now time.Duration) (next time.Duration) {
-	dials := 0
 	l.waiting = false
 	for range turnSends {
 		j, due, known := l.next(now)
@@ -204,11 +198,11 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 			continue
 		}
 		l.unconnected(now)
-		if dials == turnDials || !l.wanted(now) {
+		if l.dials == 0 || !l.wanted(now) {
 			l.waiting = true
 			return now + longestWait
 		}
-		dials++
+		l.dials--
 		if err := l.dial(); err != nil {
 			l.refuseFirst(err)
 		}
@@ -244,7 +238,7 @@ func (l *loop) issue(c *line, j *job, due, now time.Duration) bool {
 	}
 	f := l.kept()
 	if f == nil {
-		f = &flight{reader: l.reader, later: &l.later, secrets: l.run.cfg.Secrets}
+		f = &flight{reader: l.reader, secrets: l.run.cfg.Secrets}
 	}
 	f.begin(j, due, now, l.cause(j, due, now))
 	l.occupy(j)
@@ -343,10 +337,7 @@ func (l *loop) finish(c *line, v verdict, keep bool) {
 		l.discard(c)
 	}
 	l.vacate(f.x.Stage, now)
-	f.how, f.over = v, true
-	if f.unread == 0 {
-		l.settle(f)
-	}
+	l.settle(f, v)
 }
 
 // board puts c, which now carries f, at the end of those in flight.
@@ -394,7 +385,7 @@ func (l *loop) expire(now time.Duration) {
 
 // finished reports that nothing of this loop's slice is left to do.
 func (l *loop) finished() bool {
-	return l.idleHands() && l.oldest == nil && l.later.empty()
+	return l.idleHands() && l.oldest == nil
 }
 
 // keepHouse does what can wait: clocks, stale connections, counts for those who watch.

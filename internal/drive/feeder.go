@@ -28,6 +28,7 @@ type feeder struct {
 // fill keeps the rings filled until the plan ends or ctx does. What is then left of the plan is recorded as not sent.
 func (f *feeder) fill(ctx context.Context) {
 	defer f.done.Store(true)
+	clock.LockBackground()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	var r plan.Request

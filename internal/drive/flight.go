@@ -17,7 +17,6 @@ type flight struct {
 	resp    wire.Response
 	answer  dialect.Answer
 	reader  dialect.Reader
-	later   *later   // where events wait to be read; nil to read each at once
 	secrets []string // masked wherever a server echoes them
 
 	kernel, user time.Duration // arrival of the bytes being fed, and when we had them
@@ -25,10 +24,6 @@ type flight struct {
 	document     bool   // the reply is not an event stream
 	doc          []byte // what is kept of such a reply
 	encoding     string
-
-	unread int     // events put off
-	over   bool    // it has ended, with events still unread
-	how    verdict // how it ended
 }
 
 const (
@@ -46,7 +41,6 @@ func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {
 	f.resp.Reset(f)
 	f.answer.Reset()
 	f.document, f.doc, f.encoding = false, f.doc[:0], ""
-	f.unread, f.over = 0, false
 }
 
 // take feeds bytes that arrived at kernel and were read at user. done reports a complete reply.
@@ -82,20 +76,17 @@ func (f *flight) Head(h *wire.Head) {
 	f.encoding = h.Encoding
 }
 
-// Event stamps one event and reads it, now or later.
+// Event stamps one event and reads it.
+//
+// Note: events were once put aside and read when no socket had anything; with most of them known at a glance that only
+// copied them.
 func (f *flight) Event(name, data []byte) {
 	i := f.stamp(record.KindOther)
-	if f.unread == 0 {
-		if m, ok := f.reader.Glance(&f.answer, name, data); ok {
-			f.mean(i, m)
-			return
-		}
-		if f.later == nil {
-			f.mean(i, f.reader.Read(&f.answer, name, data))
-			return
-		}
+	m, ok := f.reader.Glance(&f.answer, name, data)
+	if !ok {
+		m = f.reader.Read(&f.answer, name, data)
 	}
-	f.later.put(f, i, name, data)
+	f.mean(i, m)
 }
 
 // Comment stamps a comment.
@@ -136,7 +127,7 @@ type verdict struct {
 	err     string
 }
 
-// close settles the outcome. All events must have been read.
+// close settles the outcome.
 func (f *flight) close(v verdict) {
 	if f.document && f.x.Status == 200 && v.outcome == 0 && v.whole && f.encoding == "" {
 		f.reader.ReadDocument(&f.answer, f.doc)
@@ -227,58 +218,4 @@ func (f *flight) broken(err error) verdict {
 // unwritten says how the flight ends when its request could not be written.
 func unwritten(at time.Duration, err error) verdict {
 	return verdict{outcome: record.Reset, at: at, err: "write request: " + err.Error()}
-}
-
-// later holds events that are to be read when there is time, in order. Its memory belongs to one event loop.
-type later struct {
-	events []lateEvent
-	bytes  []byte
-	read   int // events read of those
-	at     int // where the next one's bytes start
-}
-
-type lateEvent struct {
-	f          *flight
-	index      int
-	name, data int // lengths
-}
-
-// laterBytes is how much may wait before it is read at once.
-const laterBytes = 256 << 10
-
-func (l *later) put(f *flight, index int, name, data []byte) {
-	f.unread++
-	l.events = append(l.events, lateEvent{f, index, len(name), len(data)})
-	l.bytes = append(append(l.bytes, name...), data...)
-}
-
-func (l *later) full() bool { return len(l.bytes)-l.at >= laterBytes }
-
-func (l *later) empty() bool { return l.read == len(l.events) }
-
-// catchUp reads up to n of the waiting events, and calls settle for each flight that had ended meanwhile.
-func (l *later) catchUp(n int, settle func(*flight)) {
-	for ; n > 0 && !l.empty(); n-- {
-		e := l.events[l.read]
-		name := l.bytes[l.at : l.at+e.name]
-		data := l.bytes[l.at+e.name : l.at+e.name+e.data]
-		l.read++
-		l.at += e.name + e.data
-		e.f.mean(e.index, e.f.reader.Read(&e.f.answer, name, data))
-		e.f.unread--
-		if e.f.unread == 0 && e.f.over {
-			settle(e.f)
-		}
-	}
-	if l.empty() {
-		l.clear()
-	}
-}
-
-func (l *later) clear() {
-	clear(l.events)
-	l.events, l.bytes, l.read, l.at = l.events[:0], l.bytes[:0], 0, 0
-	if cap(l.bytes) > 4*laterBytes {
-		l.bytes = nil
-	}
 }

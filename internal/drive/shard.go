@@ -160,9 +160,9 @@ func (s *shard) refuse(j *job, due time.Duration, cause error) {
 	s.vacate(j.stage, now)
 }
 
-// settle records a flight that has ended and been read.
-func (s *shard) settle(f *flight) {
-	f.close(f.how)
+// settle records a flight that has ended.
+func (s *shard) settle(f *flight, v verdict) {
+	f.close(v)
 	s.rec.add(&f.x, s.clock.Now())
 	s.tally.ended(&f.x)
 	if f.recycle() {

@@ -29,6 +29,14 @@ func (t Thread) Sleep(until time.Duration) {
 	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)
 }
 
+// LockBackground ties the calling goroutine to its thread and asks the kernel not to let that thread interrupt others:
+// work that is ahead of time must not delay work that is due. Let the goroutine end without unlocking: the thread ends
+// with it.
+func LockBackground() {
+	runtime.LockOSThread()
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH}, 0) // only quiet is lost
+}
+
 // Usage is what the calling thread has used so far.
 type Usage struct {
 	CPU       time.Duration

@@ -16,6 +16,9 @@ func LockThread(c *Clock) Thread {
 	return Thread{c}
 }
 
+// LockBackground does nothing on this system.
+func LockBackground() {}
+
 const spinFrom = 1500 * time.Microsecond
 
 // Sleep waits until the run's time is at least until.
