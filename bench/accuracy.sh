@@ -13,12 +13,11 @@ STREAM_TOKENS=${STREAM_TOKENS:-32}
 ENGINES=${ENGINES:-epoll goroutine}
 CLIENT_CPU=${CLIENT_CPU:-0}
 SERVER_CPU=${SERVER_CPU:-1}
-PORT=${PORT:-18101}
 SIM=${SIM:---procs 2 --hold-cpu} # further flags of the simulator
 OUT=${OUT:-$(mktemp -d)}         # run directories and truth files; the truth of a case is removed after it
 
-URL=http://127.0.0.1:$PORT
 server=
+URL=    # of the simulator, on a port of its choice
 
 stop_all() {
 	trap - EXIT INT TERM
@@ -30,11 +29,13 @@ trap 'exit 130' INT TERM
 
 # start_server GAP TRUTH: the simulator on its CPU, up within 5 s.
 start_server() {
-	setpriv --pdeathsig TERM taskset -c "$SERVER_CPU" "$OUT/tare" sim --addr "127.0.0.1:$PORT" --ttft 50ms --gap "$1" \
+	: >"$OUT/sim.log"
+	setpriv --pdeathsig TERM taskset -c "$SERVER_CPU" "$OUT/tare" sim --addr 127.0.0.1:0 --ttft 50ms --gap "$1" \
 		--truth "$2" $SIM >"$OUT/sim.log" 2>&1 &
 	server=$!
 	for _ in $(seq 50); do
-		(exec 3<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null && return
+		URL=$(sed -n "s,^listening on ,,p" "$OUT/sim.log")
+		[ -z "$URL" ] || return 0
 		kill -0 "$server" 2>/dev/null || break
 		sleep 0.1
 	done

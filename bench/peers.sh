@@ -12,21 +12,19 @@ TOK_RATES=${TOK_RATES:-300 1000}        # requests per second of profile tok, 32
 CONCURRENCY=${CONCURRENCY:-64}          # requests in flight of profile closed
 LADDER=${LADDER:-2000 3000 4000 6000 8000 10000 13000 17000 22000 28000 36000 45000 55000 65000 80000}
 LIMIT_DURATION=${LIMIT_DURATION:-5}     # seconds of load on each step of profile limit
-TOOLS=${TOOLS:-tare-epoll tare-goroutine net/http net/http+json vegeta k6 wrk hey}
+TOOLS=${TOOLS:-tare-epoll | tare-goroutine | net/http | net/http+jsontare-goroutine net/http net/http+json vegeta k6 wrk hey}
 PEERS=${PEERS:-}                        # a folder looked into before PATH
 CLIENT_CPU=${CLIENT_CPU:-0}
 SERVER_CPU=${SERVER_CPU:-1}
-PORT=${PORT:-18100}
 CONNECTIONS=${CONNECTIONS:-256}
 SIM_COAL=${SIM_COAL:---null --procs 2 --hold-cpu}
 SIM_TOK=${SIM_TOK:---null --ttft 5ms --gap 2ms --procs 2 --hold-cpu}
 OUT=${OUT:-$(mktemp -d)}                # lines.jsonl and the tools' own results
 
 PATH=${PEERS:+$PEERS:}$PATH
-URL=http://127.0.0.1:$PORT
-CHAT=$URL/v1/chat/completions
 RESULTS=$OUT/lines.jsonl
 server=
+URL=    # of the simulator, on a port of its choice
 
 stop_server() {
 	[ -z "$server" ] || { kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; server=; }
@@ -48,10 +46,12 @@ build() {
 
 # start_server FLAGS...: the simulator on its CPU, up within 5 s.
 start_server() {
-	setpriv --pdeathsig TERM taskset -c "$SERVER_CPU" "$OUT/bin/tare" sim --addr "127.0.0.1:$PORT" "$@" >"$OUT/sim.log" 2>&1 &
+	: >"$OUT/sim.log"
+	setpriv --pdeathsig TERM taskset -c "$SERVER_CPU" "$OUT/bin/tare" sim --addr 127.0.0.1:0 "$@" >"$OUT/sim.log" 2>&1 &
 	server=$!
 	for _ in $(seq 50); do
-		(exec 3<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null && return
+		URL=$(sed -n "s,^listening on ,,p" "$OUT/sim.log")
+		[ -z "$URL" ] || return 0
 		kill -0 "$server" 2>/dev/null || break
 		sleep 0.1
 	done
@@ -64,7 +64,7 @@ start_server() {
 body() {
 	local json='{"model":"m","messages":[{"role":"user","content":"Count to ten."}],"stream":true,"stream_options":{"include_usage":true},"max_tokens":'$1'}'
 	printf %s "$json" >"$OUT/body.json"
-	printf 'POST %s\nContent-Type: application/json\n@%s\n' "$CHAT" "$OUT/body.json" >"$OUT/targets.txt"
+	printf 'POST %s\nContent-Type: application/json\n@%s\n' "$URL/v1/chat/completions" "$OUT/body.json" >"$OUT/targets.txt"
 	printf 'wrk.method = "POST"\nwrk.body = [[%s]]\nwrk.headers["Content-Type"] = "application/json"\n' "$json" >"$OUT/post.lua"
 }
 
@@ -91,10 +91,10 @@ one() {
 		;;
 	k6)
 		command=(k6 run --quiet --no-usage-report --summary-export="$art" -e RATE="$asked" -e DURATION="${seconds}s"
-			-e URL="$CHAT" -e BODY="$OUT/body.json" bench/k6.js)
+			-e URL="$URL/v1/chat/completions" -e BODY="$OUT/body.json" bench/k6.js)
 		;;
-	wrk) command=(wrk -t1 -c"$CONCURRENCY" -d"${seconds}s" -s "$OUT/post.lua" "$CHAT") ;;
-	hey) command=(hey -z "${seconds}s" -c "$CONCURRENCY" -m POST -T application/json -D "$OUT/body.json" "$CHAT") ;;
+	wrk) command=(wrk -t1 -c"$CONCURRENCY" -d"${seconds}s" -s "$OUT/post.lua" "$URL/v1/chat/completions") ;;
+	hey) command=(hey -z "${seconds}s" -c "$CONCURRENCY" -m POST -T application/json -D "$OUT/body.json" "$URL/v1/chat/completions") ;;
 	esac
 	kill -0 "$server" 2>/dev/null || { echo "peers.sh: the simulator has ended, see $OUT/sim.log" >&2; exit 1; }
 	echo "$profile $tool asked=$asked round=$round" >&2
@@ -162,6 +162,12 @@ machine() {
 	echo "client on CPU $CLIENT_CPU, server on CPU $SERVER_CPU; $RUNS runs of $DURATION s, min / median / max"
 }
 
+for tool in $TOOLS; do
+	case $tool in
+	tare-epoll | tare-goroutine | net/http | net/http+json | vegeta | k6 | wrk | hey) ;;
+	*) echo "peers.sh: TOOLS: unknown tool $tool" >&2 && exit 2 ;;
+	esac
+done
 mkdir -p "$OUT"
 build
 machine >"$OUT/machine"

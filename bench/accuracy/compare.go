@@ -15,9 +15,9 @@ type comparison struct {
 	start  int64 // CLOCK_MONOTONIC at the run's offset 0
 	warmup []bool
 
-	ttftKernel, ttftUser             []int64 // recorded TTFT minus true
-	gapKernel, gapSeparate, gapUser  []int64 // recorded gap between token events minus true
-	wireSlip, ownSlip, requestTravel []int64
+	ttftKernel, ttftSeparate, ttftUser []int64 // recorded TTFT minus true
+	gapKernel, gapSeparate, gapUser    []int64 // recorded gap between token events minus true
+	wireSlip, ownSlip, requestTravel   []int64
 
 	compared, unended, unknown, unequal int
 	events, merged                      int
@@ -67,6 +67,9 @@ func (c *comparison) exchange(x *record.Exchange) {
 	first := t.sends[0] - t.recv
 	c.ttftKernel = append(c.ttftKernel, int64(tokens[0].KernelAt-sent)-first)
 	c.ttftUser = append(c.ttftUser, int64(tokens[0].UserAt-sent)-first)
+	if tokens[0].Flags&record.FlagMerged == 0 {
+		c.ttftSeparate = append(c.ttftSeparate, c.ttftKernel[len(c.ttftKernel)-1])
+	}
 	c.gaps(tokens, t.sends)
 }
 
@@ -111,6 +114,7 @@ func (c *comparison) table() string {
 		of   []int64
 	}{
 		{"TTFT, kernel stamps", c.ttftKernel},
+		{"TTFT, kernel stamps, separate reads", c.ttftSeparate},
 		{"TTFT, user-space stamps", c.ttftUser},
 		{"gap, kernel stamps", c.gapKernel},
 		{"gap, kernel stamps, separate reads", c.gapSeparate},

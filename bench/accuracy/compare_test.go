@@ -40,6 +40,7 @@ func TestDifferencesAreRecordedMinusTrue(t *testing.T) {
 		want []time.Duration
 	}{
 		{"TTFT kernel", c.ttftKernel, []time.Duration{23 * us}},
+		{"TTFT separate", c.ttftSeparate, []time.Duration{23 * us}},
 		{"TTFT user", c.ttftUser, []time.Duration{53 * us}},
 		{"gap kernel", c.gapKernel, []time.Duration{1 * us, 0}},
 		{"gap separate", c.gapSeparate, []time.Duration{1 * us}},
