@@ -347,8 +347,7 @@ func (c *crew) lost(b *berth, f *flight, at time.Duration, err error) verdict {
 
 // finish ends the exchange on b and, when the connection can go on, writes what is due by now.
 func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
-	b.writing.Lock() // the request's last facts are written down under it
-	b.writing.Unlock()
+	b.awaitWrite()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock.Now()
@@ -363,6 +362,12 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 		c.idle = append(c.idle, b)
 	}
 	c.sendDue(now)
+}
+
+// awaitWrite waits until whoever wrote the request has written down its last facts.
+func (b *berth) awaitWrite() {
+	b.writing.Lock()
+	defer b.writing.Unlock()
 }
 
 // forget closes b and strikes it off. A request that was written on it just as the server closed it ends here.

@@ -42,7 +42,6 @@ type listener struct {
 	found  found
 	reads  int   // reads before the present one
 	at     []int // the read of each token event
-	coded  bool
 }
 
 func newListener(t *testing.T) *listener {

@@ -1,0 +1,86 @@
+package drive
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/drive/dialect"
+	"tare/internal/record"
+)
+
+// reply is a chat reply of n tokens as vLLM writes it, each event in an HTTP chunk of its own.
+func reply(n int) []byte {
+	var b strings.Builder
+	b.WriteString("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n")
+	event := func(choices string) {
+		s := fmt.Sprintf("data: {\"id\":\"chatcmpl-0123456789abcdef0123456789abcdef\",\"object\":\"chat.completion.chunk\","+
+			"\"created\":1764460800,\"model\":\"m\",\"choices\":[%s}\n\n", choices)
+		fmt.Fprintf(&b, "%x\r\n%s\r\n", len(s), s)
+	}
+	event(`{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`)
+	for range n {
+		event(`{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null,"token_ids":null}]`)
+	}
+	event(`{"index":0,"delta":{},"logprobs":null,"finish_reason":"length","stop_reason":null}]`)
+	event(fmt.Sprintf(`],"usage":{"prompt_tokens":9,"total_tokens":%d,"completion_tokens":%d}`, n+9, n))
+	b.WriteString("e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+	return []byte(b.String())
+}
+
+func newTestFlight(tb testing.TB) *flight {
+	d, err := dialect.For("chat", dialect.Options{Model: "m", Stream: true})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &flight{reader: d.NewReader()}
+}
+
+// through takes one whole reply in and packs it for the record.
+func through(tb testing.TB, f *flight, b []byte, dst []byte) []byte {
+	f.begin(&job{index: 1}, 0, 0, record.DelayNone)
+	f.x.FirstWrite = record.At(0)
+	done, err := f.take(b, time.Millisecond, time.Millisecond+1, true)
+	if !done || err != nil {
+		tb.Fatalf("done %v, error %v", done, err)
+	}
+	f.close(verdict{whole: true, at: time.Millisecond})
+	if f.x.Outcome != record.Completed || len(f.x.Events) == 0 {
+		tb.Fatalf("outcome %v with %d events", f.x.Outcome, len(f.x.Events))
+	}
+	return record.AppendExchange(dst, &f.x)
+}
+
+func TestReplyCostsNoAllocation(t *testing.T) {
+	f, b := newTestFlight(t), reply(16)
+	dst := through(t, f, b, nil)
+	if n := testing.AllocsPerRun(100, func() { dst = through(t, f, b, dst[:0]) }); n != 0 {
+		t.Errorf("%v allocations for a reply of 16 tokens, want none", n)
+	}
+}
+
+func TestEventsOfOneReadAreFlagged(t *testing.T) {
+	f, b := newTestFlight(t), reply(2)
+	f.begin(&job{}, 0, 0, record.DelayNone)
+	cut := strings.Index(string(b), " token") // within the first token's event
+	_, _ = f.take(b[:cut], 1, 2, true)
+	_, _ = f.take(b[cut:], 3, 4, true)
+	var merged []bool
+	for _, e := range f.x.Events {
+		merged = append(merged, e.Flags&record.FlagMerged != 0)
+	}
+	// The role event's read held a piece of the next event; only the end marker closed its read.
+	if got, want := fmt.Sprint(merged), "[true true true true true false]"; got != want {
+		t.Errorf("merged %v, want %v", got, want)
+	}
+}
+
+func BenchmarkReplyOf16Tokens(b *testing.B) {
+	f, bytes := newTestFlight(b), reply(16)
+	var dst []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = through(b, f, bytes, dst[:0])
+	}
+}
