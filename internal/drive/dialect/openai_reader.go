@@ -47,7 +47,7 @@ func (r *openAIReader) Glance(a *Answer, name, data []byte) (m Meaning, ok bool)
 	if s == nil {
 		return Meaning{}, false
 	}
-	return a.token(s.kind, s.seen, s.ids), true
+	return s.apply(a), true
 }
 
 // Read parses an event. What comes after the end marker is passed over.
@@ -142,21 +142,23 @@ func (e *openAIEvent) token() bool { return e.text || e.reasoning || e.tool || e
 
 // apply tells the Answer what the walk found and says what the event was.
 func (r *openAIReader) apply(a *Answer) Meaning {
-	e := &r.e
 	covered := !a.uncounted
-	m := Meaning{Kind: e.kind()}
-	if e.token() {
-		m = a.token(m.Kind, e.seen, e.ids)
-	}
-	a.seen = a.seen.with(e.seen).with(e.done)
-	if e.done.count() > 0 {
-		a.finish(e.done, finishReason(e.reason))
-	}
-	a.count(e.usage)
-	if e.usage.Output > 0 {
-		m = a.grown(m, e.usage.Output, covered)
+	means := r.e.shape()
+	m := means.apply(a)
+	a.count(r.e.usage)
+	if n := r.e.usage.Output; n > 0 {
+		m = a.grown(m, n, covered)
 	}
 	return m
+}
+
+// shape is what the event means but for its usage.
+func (e *openAIEvent) shape() shape {
+	s := shape{kind: e.kind(), token: e.token(), seen: e.seen, done: e.done, ids: e.ids}
+	if e.done != (indexes{}) {
+		s.reason = finishReason(e.reason)
+	}
+	return s
 }
 
 // kind is the most telling thing an event carried.
@@ -228,12 +230,12 @@ func (r *openAIReader) parse(data []byte, document bool) bool {
 	return c.ended()
 }
 
-// learn remembers an event's shape if a token event like it always means the same.
+// learn remembers an event's shape if it comes once a reply or more often, and events like it always mean the same.
 func (r *openAIReader) learn(data []byte) {
 	e := &r.e
-	fixed := e.done.count() == 0 && e.usage == (record.Usage{}) && !r.c.raw
-	if e.token() && fixed {
-		r.shapes.learn(data, &e.outline, shape{kind: e.kind(), seen: e.seen, ids: e.ids})
+	frequent := e.token() || e.role || e.done != (indexes{})
+	if fixed := e.usage == (record.Usage{}) && !r.c.raw; frequent && fixed {
+		r.shapes.learn(data, &e.outline, e.shape())
 	}
 }
 

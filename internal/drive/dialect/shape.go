@@ -6,9 +6,9 @@ import (
 	"tare/internal/record"
 )
 
-// shapes remembers a few token events. The events of a stream mostly differ in their text and in the ids of their reply
-// only: a shape is an event with holes in these places, and an event that fits around the holes, and has in each a whole
-// JSON string or number, parses as the shape did. So it means the same, with certainty and without parsing.
+// shapes remembers a few events. The events of a stream mostly differ in their text and in the ids of their reply only: a
+// shape is an event with holes in these places, and an event that fits around the holes, and has in each a whole JSON
+// string or number, parses as the shape did. So it means the same, with certainty and without parsing.
 type shapes struct {
 	known [8]shape
 	count int
@@ -21,8 +21,24 @@ type shape struct {
 	event   []byte
 	outline outline
 	kind    record.Kind
+	token   bool // it carries generated tokens
 	seen    indexes
-	ids     int // token ids
+	done    indexes
+	reason  string // finish reason, where done is not empty
+	ids     int    // token ids
+}
+
+// apply tells the Answer what an event of this shape says, and what it was.
+func (s *shape) apply(a *Answer) Meaning {
+	m := Meaning{Kind: s.kind}
+	if s.token {
+		m = a.token(s.kind, s.seen, s.ids)
+	}
+	a.seen = a.seen.with(s.seen).with(s.done)
+	if s.done != (indexes{}) {
+		a.finish(s.done, s.reason)
+	}
+	return m
 }
 
 // outline is where an event's holes are, in order.
@@ -72,9 +88,9 @@ func (s *shapes) find(event []byte) *shape {
 	return nil
 }
 
-// learn remembers an event in place of the oldest, unless it has no text hole or is of a known shape.
+// learn remembers an event in place of the oldest, unless it is of a known shape.
 func (s *shapes) learn(event []byte, o *outline, means shape) {
-	if !o.text || o.count > len(o.holes) || len(event) > maxShape || s.find(event) != nil {
+	if o.count > len(o.holes) || len(event) > maxShape || s.find(event) != nil {
 		return
 	}
 	means.event, means.outline = append(s.known[s.next].event[:0], event...), *o

@@ -282,6 +282,10 @@ func (r *Response) sizeBytes(b []byte) ([]byte, error) {
 			if r.digits == 0 {
 				return nil, fmt.Errorf("chunk size expected, got %q", b[i:min(len(b), i+16)])
 			}
+			if c == '\r' && i+1 < len(b) && b[i+1] == '\n' {
+				r.sized()
+				return b[i+2:], nil
+			}
 			r.state, r.width = inExtension, 0
 			return b[i:], nil
 		}
@@ -322,11 +326,16 @@ func (r *Response) extensionBytes(b []byte) ([]byte, error) {
 	if end < 0 {
 		return nil, nil
 	}
+	r.sized()
+	return b[end+1:], nil
+}
+
+// sized goes on behind a chunk's size line.
+func (r *Response) sized() {
 	r.digits, r.width, r.state = 0, 0, inChunk
 	if r.left == 0 {
 		r.state = inTrailer
 	}
-	return b[end+1:], nil
 }
 
 // chunkEnd takes the line end after a chunk's data; a lone LF is let pass.
