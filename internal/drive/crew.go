@@ -154,7 +154,7 @@ const longestNap = 5 * time.Millisecond
 // sleeper gives the way this crew waits for a due time.
 func (c *crew) sleeper() func(until time.Duration) {
 	if c.run.cfg.Timers {
-		return func(until time.Duration) { <-time.After(until - c.clock.Now()) }
+		return c.clock.Sleep
 	}
 	return clock.LockThread(c.clock).Sleep
 }

@@ -139,6 +139,7 @@ func prepare(ctx context.Context, cfg Config, p *plan.Plan, d dialect.Dialect, l
 	r.stopAt.Store(notYet)
 	r.feeder = &feeder{
 		clock: r.clock, time: r.time, walk: p.Walk(), rings: r.rings, head: newHead(cfg), rec: recorder{to: r.writer},
+		timers: cfg.Timers,
 	}
 	r.settings = applySettings(r.procs)
 	return r, nil

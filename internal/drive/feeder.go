@@ -20,6 +20,8 @@ type feeder struct {
 	head  head
 	rec   recorder
 
+	timers bool // wait with Go's timers
+
 	done atomic.Bool // nothing more will come
 	turn int         // ring whose turn it is
 	ids  plan.IDs    // of the requests walked; set when done
@@ -28,9 +30,7 @@ type feeder struct {
 // fill keeps the rings filled until the plan ends or ctx does. What is then left of the plan is recorded as not sent.
 func (f *feeder) fill(ctx context.Context) {
 	defer f.done.Store(true)
-	clock.LockBackground()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
+	sleep := f.sleeper()
 	var r plan.Request
 	stage, last := 0, time.Duration(0)
 	for f.walk.Next(&r) {
@@ -39,7 +39,7 @@ func (f *feeder) fill(ctx context.Context) {
 			last = 0
 		}
 		last = r.Due
-		j := f.await(ctx, tick.C, r.Stage)
+		j := f.await(ctx, sleep, r.Stage)
 		if ctx.Err() != nil {
 			f.rest(&r)
 			break
@@ -59,20 +59,30 @@ func (f *feeder) fill(ctx context.Context) {
 }
 
 // await finds room for a request of the stage. It returns nil when the stage's time is over, or ctx's.
-func (f *feeder) await(ctx context.Context, tick <-chan time.Time, stage int) *job {
-	for {
-		if f.time.expired(stage, f.clock.Now()) {
+func (f *feeder) await(ctx context.Context, sleep func(until time.Duration), stage int) *job {
+	for ctx.Err() == nil {
+		now := f.clock.Now()
+		if f.time.expired(stage, now) {
 			return nil
 		}
 		if j := f.room(f.time.stages[stage].Closed); j != nil {
 			return j
 		}
-		select {
-		case <-tick:
-		case <-ctx.Done():
-			return nil
-		}
+		sleep(now + refillEvery)
 	}
+	return nil
+}
+
+// refillEvery is the time between two looks for room in the rings.
+const refillEvery = time.Millisecond
+
+// sleeper gives the way the feeder waits. A thread that sleeps by itself spares the senders the switches between threads
+// that a Go timer would cost.
+func (f *feeder) sleeper() func(until time.Duration) {
+	if f.timers {
+		return f.clock.Sleep
+	}
+	return clock.LockBackground(f.clock).Sleep
 }
 
 // room gives the next slot: in turn for an open stage, wherever there is one for a closed stage.

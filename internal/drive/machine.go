@@ -20,13 +20,14 @@ func (r *run) fit() error {
 	r.loops = min(r.loops, r.fewest())
 	r.procs = r.cfg.Procs
 	if r.procs == 0 {
-		r.procs = r.loops + 1
+		r.procs = r.loops + ahead + 1
 		if !r.epoll {
-			r.procs = max(r.loops, cpus) + 1
+			r.procs = r.loops + ahead + cpus
 		}
 	}
-	if r.epoll && r.procs <= r.loops {
-		return fmt.Errorf("client.procs: must be above the %d event loops, got %d", r.loops, r.procs)
+	if r.procs <= r.loops+ahead {
+		return fmt.Errorf("client.procs: must be above %d, for %d event loops or pacers and the feeder, got %d",
+			r.loops+ahead, r.loops, r.procs)
 	}
 	open := openFiles()
 	r.linesPerLoop = max(1, (open-spareFiles)/r.loops)
@@ -36,6 +37,7 @@ func (r *run) fit() error {
 }
 
 const (
+	ahead          = 1   // threads that make requests ready: the feeder
 	spareFiles     = 64  // descriptors for other than connections
 	mostDialled    = 512 // before the start of an open load, unless more are asked for
 	likelyResponse = 0.1 // seconds a request is in flight, when nothing is known of the server

@@ -43,6 +43,7 @@ type Config struct {
 
 	Null    bool // answer at once with precomputed bytes: no slots, faults, truth or metrics
 	Loops   int  // event loops; above 1 only in Null; 0 means 1
+	Spin    bool // loops look for work without ever sleeping, each taking a core: whoever measures a client then pays no wake-ups
 	HoldCPU bool // loops keep their Go processor while they wait: for a process of its own; without effect unless GOMAXPROCS is above Loops
 }
 

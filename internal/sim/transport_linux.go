@@ -32,6 +32,7 @@ type loop struct {
 	clock
 	engine   engine
 	hold     bool // keep the Go processor while waiting
+	spin     bool // never wait
 	stamped  bool // read with the kernel's receive stamps
 	epoll    int
 	wake     int     // eventfd: it is time to end
@@ -115,7 +116,7 @@ func makeLoops(cfg Config, listener int, stopping *atomic.Bool, build func(w wir
 	k := linuxClock()
 	hold := cfg.HoldCPU && runtime.GOMAXPROCS(0) > cfg.Loops // or nothing else would ever run
 	for i := range cfg.Loops {
-		l := &loop{clock: k, hold: hold, stamped: !cfg.Null, listener: -1, stopping: stopping, in: make([]byte, 128<<10)}
+		l := &loop{clock: k, hold: hold, spin: cfg.Spin, stamped: !cfg.Null, listener: -1, stopping: stopping, in: make([]byte, 128<<10)}
 		if i == 0 {
 			l.listener = listener
 		}
@@ -264,7 +265,10 @@ func (l *loop) wait() (int, error) {
 		span = min(span, at-now)
 	}
 	span = max(span, 0)
-	if l.hold {
+	switch {
+	case l.spin:
+		span = 0
+	case l.hold:
 		span = min(span, holdTime)
 	}
 	n, e := l.poll(&timespec{span / int64(time.Second), span % int64(time.Second)})

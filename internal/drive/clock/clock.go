@@ -21,6 +21,9 @@ func (c *Clock) StartIn(lead time.Duration) { c.lead.Store(int64(time.Since(c.ma
 // Now is the time since the start of the run.
 func (c *Clock) Now() time.Duration { return time.Since(c.made) - time.Duration(c.lead.Load()) }
 
+// Sleep waits until the run's time is until, with a Go timer: up to a millisecond late.
+func (c *Clock) Sleep(until time.Duration) { <-time.After(until - c.Now()) }
+
 // Wall is the calendar time at offset 0.
 func (c *Clock) Wall() time.Time { return c.made.Add(time.Duration(c.lead.Load())).Round(0) }
 

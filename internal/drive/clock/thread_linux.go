@@ -3,6 +3,7 @@ package clock
 import (
 	"runtime"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,22 +20,28 @@ func LockThread(c *Clock) Thread {
 	return Thread{c}
 }
 
-// Sleep waits until the run's time is at least until. A signal may end it early: callers look at the clock again.
+// longestSleep bounds one sleep: a garbage collection has to wait for it.
+const longestSleep = time.Millisecond
+
+// Sleep waits until the run's time is until, or for a millisecond: callers look at the clock again. It keeps Go's
+// processor, of which there must be one more than sleepers: having given it up, the thread would queue for one on its
+// return, and would have Go's monitor thread wake every 20 µs to take processors away.
 func (t Thread) Sleep(until time.Duration) {
-	d := until - t.clock.Now()
+	d := min(until-t.clock.Now(), longestSleep)
 	if d <= 0 {
 		return
 	}
 	ts := unix.NsecToTimespec(int64(d))
-	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)
+	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 }
 
 // LockBackground ties the calling goroutine to its thread and asks the kernel not to let that thread interrupt others:
 // work that is ahead of time must not delay work that is due. Let the goroutine end without unlocking: the thread ends
 // with it.
-func LockBackground() {
-	runtime.LockOSThread()
+func LockBackground(c *Clock) Thread {
+	t := LockThread(c)
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH}, 0) // only quiet is lost
+	return t
 }
 
 // Usage is what the calling thread has used so far.

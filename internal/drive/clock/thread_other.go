@@ -16,8 +16,8 @@ func LockThread(c *Clock) Thread {
 	return Thread{c}
 }
 
-// LockBackground does nothing on this system.
-func LockBackground() {}
+// LockBackground is LockThread on this system.
+func LockBackground(c *Clock) Thread { return LockThread(c) }
 
 const spinFrom = 1500 * time.Microsecond
 
