@@ -100,10 +100,20 @@ func (s *shapes) learn(event []byte, o *outline, means shape) {
 	s.count = min(s.count+1, len(s.known))
 }
 
-// fits reports whether an event equals the shape but for what is in the holes.
+// fits reports whether an event equals the shape but for what is in the holes. The shape then holds that event: the next
+// one of the same reply equals it up to its text, which is one comparison.
 func (s *shape) fits(event []byte) bool {
-	from, at := 0, 0 // in the shape, in the event
-	for i := range s.outline.count {
+	before := s.outline.beforeText()
+	from := len(s.event) // in the shape, up to where the event is known to equal it
+	if before < s.outline.count {
+		from = s.outline.holes[before].from
+	}
+	if !bytes.HasPrefix(event, s.event[:from]) {
+		before, from = 0, 0
+	}
+	at := from // in the event
+	var filled [len(s.outline.holes)]hole
+	for i := before; i < s.outline.count; i++ {
 		h := &s.outline.holes[i]
 		between := s.event[from:h.from]
 		if !bytes.HasPrefix(event[at:], between) {
@@ -114,9 +124,26 @@ func (s *shape) fits(event []byte) bool {
 		if end < 0 {
 			return false
 		}
+		filled[i] = hole{h.kind, at, end}
 		from, at = h.to, end
 	}
-	return bytes.Equal(event[at:], s.event[from:])
+	if !bytes.Equal(event[at:], s.event[from:]) {
+		return false
+	}
+	if before == 0 && s.outline.count > 0 {
+		s.event, s.outline.holes = append(s.event[:0], event...), filled
+	}
+	return true
+}
+
+// beforeText is the number of holes before the text, or of all if there is none.
+func (o *outline) beforeText() int {
+	for i := range o.count {
+		if o.holes[i].kind == holeText {
+			return i
+		}
+	}
+	return o.count
 }
 
 // end returns where what fills a hole ends, -1 if nothing there fills it.
