@@ -125,6 +125,8 @@ func (c *crew) carry() {
 	sleep := c.sleeper()
 	began := c.clock.Now()
 	house := began
+	first := c.clock.Sample()
+	c.offset.Store(&first) // the one of the warm-up was on a clock that has been moved since
 	c.mu.Lock()
 	for i := range c.idle {
 		c.idle[i].since = 0
@@ -201,8 +203,7 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 			c.issue(b, c.board(j, due, now), j.bytes)
 			c.ring.taken()
 		} else {
-			c.unconnected(now)
-			if c.dialling == crewDials || len(c.berths)+c.dialling >= c.run.linesPerLoop {
+			if !c.unconnected(now, len(c.berths)+c.dialling) || c.dialling == crewDials {
 				return now + longestWait
 			}
 			c.issueOnNew(j, due, now)

@@ -197,8 +197,7 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 			now = l.clock.Now()
 			continue
 		}
-		l.unconnected(now)
-		if l.dials == 0 || !l.wanted(now) {
+		if !l.unconnected(now, len(l.lines)-len(l.free)) || l.dials == 0 || !l.wanted(now) {
 			l.waiting = true
 			return now + longestWait
 		}
@@ -212,9 +211,6 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 
 // wanted reports whether more requests are due than connections are being dialled.
 func (l *loop) wanted(now time.Duration) bool {
-	if len(l.lines)-len(l.free) >= l.run.linesPerLoop {
-		return false
-	}
 	j := l.ring.peek(l.dialling)
 	if j == nil {
 		return false

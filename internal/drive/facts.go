@@ -38,14 +38,16 @@ func (r *run) describe(m *record.Manifest) {
 // conclude fills in what the run itself has brought.
 func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender) {
 	end := r.clock.Now()
+	stopped := time.Duration(r.stopAt.Load())
 	for i := range m.Stages {
 		s := &m.Stages[i]
 		s.Planned = r.time.planned[i].Load()
 		if at, ok := r.time.start(i); ok {
-			s.StartMs, s.EndMs = ms(at), ms(max(at, end))
-			if over, ok := r.time.end(i); ok {
-				s.EndMs = ms(max(at, min(over, end)))
+			over, ok := r.time.end(i)
+			if !ok {
+				over = end
 			}
+			s.StartMs, s.EndMs = ms(at), ms(max(at, min(over, stopped)))
 		}
 	}
 	for _, s := range senders {

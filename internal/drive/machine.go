@@ -30,7 +30,11 @@ func (r *run) fit() error {
 			r.loops+ahead, r.loops, r.procs)
 	}
 	open := openFiles()
-	r.linesPerLoop = max(1, (open-spareFiles)/r.loops)
+	r.linesPerLoop = (open - spareFiles) / r.loops
+	if r.linesPerLoop < 1 {
+		return fmt.Errorf("open files: the limit of %d leaves none for connections, %d are for other uses\nhint: ulimit -n %d",
+			open, spareFiles, 1024)
+	}
 	r.connections = min(cmp.Or(r.cfg.Connections, r.likelyInFlight()), r.linesPerLoop*r.loops)
 	r.stamps = wire.HasStamps && r.cfg.Dial == nil
 	return nil

@@ -91,9 +91,14 @@ func (s *shard) full(j *job, now time.Duration) bool {
 	return true
 }
 
-// unconnected takes note that no connection was there for the first job.
-func (s *shard) unconnected(now time.Duration) {
+// unconnected takes note that no connection was there for the first job. It reports whether another may be opened.
+func (s *shard) unconnected(now time.Duration, open int) bool {
 	s.blocked, s.blockedAt = record.DelayNoConnection, now
+	if open < s.run.linesPerLoop {
+		return true
+	}
+	s.blocked = record.DelayFileLimit
+	return false
 }
 
 // share is this slice's part of a whole n.

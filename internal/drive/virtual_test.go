@@ -87,6 +87,26 @@ func TestClosedLoopSendsWhenAReplyEnds(t *testing.T) {
 	})
 }
 
+func TestStagesLastAsLongAsTheyShould(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Dial: metronome(time.Millisecond, 0, 1)}
+		_, m := carry(t, t.Context(), cfg, spec(plan.Load{Stages: []plan.LoadStage{
+			{Rate: 2, Requests: 4},
+			{Concurrency: 1, Requests: 5, Gap: time.Second},
+			{Rate: 0.1, Duration: 3 * time.Second},
+		}}))
+		want := [][2]float64{{0, 2000}, {3000, 3005}, {3005, 6005}}
+		for i, s := range m.Stages {
+			if s.StartMs != want[i][0] || s.EndMs != want[i][1] {
+				t.Errorf("stage %d from %v to %v ms, want %v", i+1, s.StartMs, s.EndMs, want[i])
+			}
+		}
+		if m.Clock.MaxStepNs != 0 {
+			t.Errorf("the clock stepped by %d ns, want 0", m.Clock.MaxStepNs)
+		}
+	})
+}
+
 func TestDrainLimitCutsWhatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Timeout: time.Hour, Drain: time.Second,
