@@ -25,6 +25,7 @@ type crew struct {
 	idle     []*berth // last used on top
 	berths   map[*berth]struct{}
 	dialling int
+	mayDial  int // still allowed until the pacer looks around again
 	dials    int64
 
 	offset  atomic.Pointer[clock.Offset]
@@ -47,7 +48,7 @@ type berth struct {
 }
 
 const (
-	crewDials  = 64       // at once
+	crewDials  = 64       // at once, before the start
 	readBytes  = 16 << 10 // of a connection's buffer
 	writeAside = 16 << 10 // a larger request is written by a goroutine of its own: the write may have to wait
 )
@@ -139,6 +140,7 @@ func (c *crew) carry() {
 			house = now + houseEvery
 		}
 		c.mu.Lock()
+		c.mayDial = turnDials
 		next := c.sendDue(now)
 		over := c.idleHands() && c.tally.inFlight == 0 && c.dialling == 0
 		c.mu.Unlock()
@@ -151,7 +153,7 @@ func (c *crew) carry() {
 }
 
 // longestNap bounds a pacer's sleep, so that it notices the end of the run.
-const longestNap = 5 * time.Millisecond
+const longestNap = time.Millisecond
 
 // sleeper gives the way this crew waits for a due time.
 func (c *crew) sleeper() func(until time.Duration) {
@@ -203,7 +205,7 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 			c.issue(b, c.board(j, due, now), j.bytes)
 			c.ring.taken()
 		} else {
-			if !c.unconnected(now, len(c.berths)+c.dialling) || c.dialling == crewDials {
+			if !c.unconnected(now, len(c.berths)+c.dialling) || c.mayDial == 0 {
 				return now + longestWait
 			}
 			c.issueOnNew(j, due, now)
@@ -229,6 +231,7 @@ func (c *crew) issueOnNew(j *job, due, now time.Duration) {
 	c.occupy(j)
 	c.ring.taken()
 	c.dialling++
+	c.mayDial--
 	c.readers.Go(func() {
 		ctx, cancel := context.WithTimeout(c.dialing, c.run.cfg.ConnectTimeout)
 		defer cancel()

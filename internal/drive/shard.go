@@ -37,6 +37,7 @@ func newShard(r *run, id int) shard {
 const (
 	longestWait = time.Millisecond       // between two looks at what else there is to do
 	pacerReach  = 100 * time.Microsecond // lateness that needs no cause
+	turnDials   = 2                      // in one look at the schedule: more would starve the replies that free connections
 	houseEvery  = 100 * time.Millisecond // between rounds of housekeeping
 	lingerFor   = time.Second            // for the end of a reply behind its end marker
 )
