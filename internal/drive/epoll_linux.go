@@ -76,7 +76,6 @@ type lingering struct {
 const (
 	turnEvents   = 128 // handled before the loop looks around
 	turnSends    = 64  // likewise
-	turnReads    = 64  // late events read before the sockets are looked at again
 	inboxBytes   = 64 << 10
 	checkDueEach = 4 // events
 )
