@@ -61,11 +61,11 @@ const (
 // all requests have ended. Cancelling ctx stops sending: what is in flight may still end within Config.Drain.
 // An error means that the run could not start or that its records could not be written.
 func Run(ctx context.Context, cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log, m *record.Manifest) error {
-	r, err := prepare(ctx, cfg, p, d, log)
+	r, err := prepare(cfg, p, d, log)
 	if err != nil {
 		return err
 	}
-	defer r.settings.restore()
+	defer applySettings(r.procs).restore()
 	senders, err := r.senders(ctx)
 	if err != nil {
 		return err
@@ -115,7 +115,6 @@ type run struct {
 	connections  int
 	stamps       bool
 	linesPerLoop int
-	settings     settings
 
 	stopAt  atomic.Int64 // when sending was stopped; notYet while it goes on
 	cut     atomic.Bool
@@ -124,7 +123,7 @@ type run struct {
 	timeout string // evidence of a time-out
 }
 
-func prepare(ctx context.Context, cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log) (*run, error) {
+func prepare(cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log) (*run, error) {
 	r := &run{
 		cfg: cfg, plan: p, dialect: d, clock: clock.New(), time: newTimeline(p.Stages), writer: newWriter(log),
 		timeout: fmt.Sprintf("no end of the reply within %v", cfg.Timeout),
@@ -141,7 +140,6 @@ func prepare(ctx context.Context, cfg Config, p *plan.Plan, d dialect.Dialect, l
 		clock: r.clock, time: r.time, walk: p.Walk(), rings: r.rings, head: newHead(cfg), rec: recorder{to: r.writer},
 		timers: cfg.Timers,
 	}
-	r.settings = applySettings(r.procs)
 	return r, nil
 }
 
@@ -152,7 +150,6 @@ func (r *run) senders(ctx context.Context) ([]sender, error) {
 		for _, s := range all {
 			s.close()
 		}
-		r.settings.restore()
 		return nil, err
 	}
 	var addr netip.AddrPort
@@ -283,21 +280,18 @@ type settings struct {
 	procs  int
 	gc     int
 	memory int64
-	once   *sync.Once
 }
 
 // applySettings collects garbage once and then holds the collector still while memory lasts.
 func applySettings(procs int) settings {
 	runtime.GC()
-	s := settings{once: new(sync.Once), procs: runtime.GOMAXPROCS(procs), gc: debug.SetGCPercent(-1)}
-	s.memory = debug.SetMemoryLimit(memoryLimit())
-	return s
+	return settings{
+		procs: runtime.GOMAXPROCS(procs), gc: debug.SetGCPercent(-1), memory: debug.SetMemoryLimit(memoryLimit()),
+	}
 }
 
 func (s settings) restore() {
-	s.once.Do(func() {
-		runtime.GOMAXPROCS(s.procs)
-		debug.SetGCPercent(s.gc)
-		debug.SetMemoryLimit(s.memory)
-	})
+	runtime.GOMAXPROCS(s.procs)
+	debug.SetGCPercent(s.gc)
+	debug.SetMemoryLimit(s.memory)
 }

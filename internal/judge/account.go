@@ -25,6 +25,7 @@ type account struct {
 	outTokens   int64
 	inTokens    int64
 
+	bundled     bundled
 	uncounted   int64 // completed replies whose output tokens the server did not count
 	inputKnown  bool
 	outputKnown bool
@@ -32,9 +33,13 @@ type account struct {
 	slip                   stats.Distribution // slip the client answers for, ns
 	due, inWindow, capped  int64
 	notSent, notSentCapped int64
-	firstUnsent            time.Duration // earliest due time of a request the limit did not hold and that was not sent; with notSent
+	notSentFiles           int64 // of notSent, those that waited for a connection the open-file limit did not allow
+	beyond                 int64 // unsent requests that fall due after the window: the run was stopped before
 	attempted, failed      int64
 }
+
+// bundled counts what came in completed replies of which the tokens are known and those of each event are not.
+type bundled struct{ tokens, events int64 }
 
 func newAccount(metrics int) *account {
 	return &account{failures: messages{}, tallies: make([]measure.Tally, metrics)}
@@ -50,10 +55,20 @@ func (a *account) add(r *measure.Reply, table []measure.Metric, w window) {
 		a.addDelay(r)
 		a.events.add(r)
 	}
-	if r.Outcome == record.Completed && !r.OutputKnown {
-		a.uncounted++
+	if r.Outcome == record.Completed {
+		a.addCounts(r)
 	}
 	a.addEvidence(r, w)
+}
+
+func (a *account) addCounts(r *measure.Reply) {
+	switch {
+	case !r.OutputKnown:
+		a.uncounted++
+	case !r.PerEvent && len(r.Tokens) > 0:
+		a.bundled.tokens += r.Output
+		a.bundled.events += int64(len(r.Tokens))
+	}
 }
 
 func (a *account) measure(r *measure.Reply, table []measure.Metric) {
@@ -89,20 +104,24 @@ func (e *Events) add(r *measure.Reply) {
 }
 
 // addEvidence keeps what the gates need. A request held back by the declared in-flight limit is late by the user's choice,
-// and one that waited for a connection by the network's and the server's doing: neither may accuse the client.
+// and one that waited for a connection to be dialled by the network's and the server's doing: neither may accuse the client.
+// A wait for a connection that the client's open-file limit did not allow may.
 func (a *account) addEvidence(r *measure.Reply, w window) {
 	held := r.Delay == record.DelayInFlightCap
 	if held {
 		a.capped++
 	}
+	if r.Outcome == record.NotSent && r.Due >= w.end {
+		a.beyond++
+	}
 	switch {
 	case r.Outcome == record.NotSent && held:
 		a.notSentCapped++
 	case r.Outcome == record.NotSent:
-		if a.notSent == 0 || r.Due < a.firstUnsent {
-			a.firstUnsent = r.Due
-		}
 		a.notSent++
+		if r.Delay == record.DelayFileLimit {
+			a.notSentFiles++
+		}
 	default:
 		a.attempted++
 		if r.Outcome != record.Completed {
@@ -135,6 +154,8 @@ func (a *account) merge(b *account) {
 	a.completions += b.completions
 	a.outTokens += b.outTokens
 	a.inTokens += b.inTokens
+	a.bundled.tokens += b.bundled.tokens
+	a.bundled.events += b.bundled.events
 	a.uncounted += b.uncounted
 	a.inputKnown = a.inputKnown || b.inputKnown
 	a.outputKnown = a.outputKnown || b.outputKnown
@@ -169,12 +190,12 @@ func (a *account) evidence(s record.Stage, interrupted bool, index map[string]in
 	}
 	notSent, notSentCapped := a.notSent, a.notSentCapped
 	if s.MaxInFlight > 0 {
-		notSent, notSentCapped = 0, notSent+notSentCapped
+		notSent, notSentCapped = a.notSentFiles, notSent-a.notSentFiles+notSentCapped
 	}
 	return verdict.Stage{
 		Name: s.Name, Open: s.Kind == "open", Slip: &a.slip,
 		TTFT: values(measure.TTFT), E2E: values(measure.E2E), ICL: values(measure.ICL), Lag: values(measure.ReceiveLag),
-		Due: a.due + notSent, InWindow: a.inWindow, Capped: a.capped,
+		Due: a.due + notSent, InWindow: a.inWindow, Capped: a.capped, Barred: a.delays.FileLimit.Requests + a.notSentFiles,
 		NotSent: notSent, NotSentCapped: notSentCapped,
 		Attempted: attempted, Failed: failed,
 	}
@@ -189,10 +210,9 @@ func (w window) length() time.Duration { return max(w.end-w.start, 0) }
 
 // spans are the lengths of a part's window.
 type spans struct {
-	asked   time.Duration // in which due requests fall due
-	due     int64
-	sending time.Duration // to the end of sending: all of it, unless the run was cut
-	lasted  time.Duration // to the end of the window, or of the run
+	asked  time.Duration // in which due requests fall due
+	due    int64
+	lasted time.Duration // to the end of the window, or to where the records of a killed run end
 }
 
 // figures turns an account into the part of a Summary. A closed loop has no planned rate.
@@ -201,7 +221,7 @@ func (a *account) figures(table []measure.Metric, kind string, planned int64, w 
 		Kind: kind, WindowMs: float64(w.lasted) / 1e6,
 		Planned: planned, Sent: a.sent, Missing: a.missing, Outcomes: a.outcomes,
 		Failures: a.failures.most(), Delays: a.delays, Events: a.events, Metrics: Metrics{},
-		AchievedRate:  perSecond(a.writes, w.sending),
+		AchievedRate:  perSecond(a.writes, w.lasted),
 		CompletedRate: perSecond(a.completions, w.lasted),
 	}
 	if kind == "open" {

@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 		gate   string
 		level  verdict.Level
 		class  verdict.Class
+		hint   string
 	}{
 		{name: "slip within 1 % of TTFT or 0.2 ms", change: late(400*time.Microsecond, record.DelayBusy), gate: "C2", level: verdict.CertifiedLevel, class: verdict.Valid},
 		{name: "slip within 5 % of TTFT", change: late(2*ms, record.DelayBusy), gate: "C2", level: verdict.ValidLevel, class: verdict.Valid},
@@ -56,6 +58,26 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 			}
 			return x
 		}, gate: "C4", level: verdict.CertifiedLevel, class: verdict.InvalidServer},
+		{name: "waits for a connection the open-file limit did not allow", change: late(3*ms, record.DelayFileLimit), gate: "C2", level: verdict.Failed, class: verdict.InvalidClient, hint: "ulimit -n"},
+		{name: "a long wait of that kind", change: func(x *record.Exchange) *record.Exchange {
+			if x.Index == 700 {
+				delay(x, 51*ms, record.DelayFileLimit)
+			}
+			return x
+		}, gate: "C3", level: verdict.Failed, class: verdict.InvalidClient, hint: "ulimit -n"},
+		{name: "waits of that kind beyond the window", change: func(x *record.Exchange) *record.Exchange {
+			if x.Index >= 1080 {
+				delay(x, 300*ms, record.DelayFileLimit)
+			}
+			return x
+		}, gate: "C4", level: verdict.Failed, class: verdict.InvalidClient, hint: "ulimit -n"},
+		{name: "unsent for want of files, in a stage with a limit of its own", edit: func(m *record.Manifest) { m.Stages[1].MaxInFlight = 10 }, change: func(x *record.Exchange) *record.Exchange {
+			if x.Index > 900 {
+				fail(x, record.NotSent, "")
+				x.Delay = record.DelayFileLimit
+			}
+			return x
+		}, gate: "C5", level: verdict.Failed, class: verdict.InvalidClient, hint: "ulimit -n"},
 		{name: "one long slip", change: func(x *record.Exchange) *record.Exchange {
 			if x.Index == 700 {
 				delay(x, 51*ms, record.DelayBusy)
@@ -93,6 +115,15 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 		{name: "loops without CPU time", edit: func(m *record.Manifest) { m.Loops = nil }, gate: "C8", level: verdict.Unobservable, class: verdict.Valid},
 		{name: "a stepped clock", edit: func(m *record.Manifest) { m.Clock.MaxStepNs = -2e6 }, gate: "C12", level: verdict.Failed, class: verdict.InvalidClient},
 		{name: "a killed run's clock", edit: func(m *record.Manifest) { m.State = record.State{} }, gate: "C12", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "the process of loops without threads", edit: goroutines(1e3), gate: "C8", level: verdict.CertifiedLevel, class: verdict.Valid},
+		{name: "a busy process", edit: goroutines(15e3), gate: "C8", level: verdict.Failed, class: verdict.InvalidClient},
+		{name: "a busy process of which nothing is known", edit: goroutines(0), gate: "C8", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "a killed run's rate", edit: func(m *record.Manifest) { m.State = record.State{} }, gate: "C4", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "a killed run's unsent requests", edit: func(m *record.Manifest) { m.State = record.State{} }, gate: "C5", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "a killed run's errors", edit: func(m *record.Manifest) { m.State = record.State{} }, gate: "S5", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "a killed closed loop by time", edit: func(m *record.Manifest) {
+			m.Stages[1].Kind, m.Stages[1].Planned, m.State = "closed", 0, record.State{}
+		}, gate: "T1", level: verdict.Unobservable, class: verdict.Valid},
 		{name: "errors of 0.5 %", change: func(x *record.Exchange) *record.Exchange {
 			if x.Index%200 == 150 {
 				fail(x, record.TimedOut, "")
@@ -111,10 +142,22 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 			if g := gate(t, s, tt.gate); g.Level != tt.level {
 				t.Errorf("%s: got %s (%s), want %s", tt.gate, g.Level, g.Measured, tt.level)
 			}
+			if g := gate(t, s, tt.gate); !strings.Contains(g.Hint, tt.hint) {
+				t.Errorf("%s: got hint %q, want %q in it", tt.gate, g.Hint, tt.hint)
+			}
 			if s.Verdict.Class != tt.class {
 				t.Errorf("class: got %s (%s), want %s", s.Verdict.Class, s.Verdict.Reason, tt.class)
 			}
 		})
+	}
+}
+
+// goroutines makes a run that of an engine whose two pacers have no thread of their own, with cpuMs of CPU time in 10 s.
+func goroutines(cpuMs float64) func(*record.Manifest) {
+	return func(m *record.Manifest) {
+		m.Client.Engine, m.Client.GOMAXPROCS = "goroutine", 2
+		m.Loops = []record.Loop{{WallNs: 10e9}, {WallNs: 10e9}}
+		m.State.CPUMs = cpuMs
 	}
 }
 

@@ -54,7 +54,7 @@ func Begin(m *record.Manifest) (*Ledger, error) {
 	}
 	for i, s := range m.Stages {
 		w := window{moment(s.StartMs), moment(s.EndMs)}
-		if w.end <= w.start { // a stage that ends by count and whose end was never written
+		if w.end <= w.start && m.State.Cause == "" { // a stage that ends by count and whose end was never written
 			w.end = math.MaxInt64
 			if i+1 < len(m.Stages) && m.Stages[i+1].StartMs > s.StartMs {
 				w.end = moment(m.Stages[i+1].StartMs)
@@ -147,8 +147,9 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 	var all sum
 	for i, stage := range m.Stages {
 		a := l.stages[i]
-		planned := l.planned(stage, a)
+		planned, known := l.planned(stage, a)
 		recorded := a.outcomes.Sum()
+		e.OpenEnded = e.OpenEnded || !known
 		a.missing = max(planned-recorded, 0)
 		e.Planned += planned
 		e.Excess += max(recorded-planned, 0)
@@ -172,28 +173,28 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 }
 
 // planned is how many requests the stage should have on record. A closed stage that ends by time plans none of its own: until
-// its end is written, what is recorded is what was issued.
-func (l *Ledger) planned(s record.Stage, a *account) int64 {
+// its end is written, what is recorded is all that is known to have been issued.
+func (l *Ledger) planned(s record.Stage, a *account) (n int64, known bool) {
 	if s.Kind != "open" && s.Planned == 0 && !l.manifest.State.Complete {
-		return a.outcomes.Sum()
+		return a.outcomes.Sum(), false
 	}
-	return s.Planned
+	return s.Planned, true
 }
 
-// spans measures the window of stage i. In a run that was cut, sending ended at the first request left unsent.
+// spans measures the window of stage i. The manifest of a run that ended gives it whole, to the moment of the stop if it was
+// stopped; that of a killed run gives the one planned, which was cut no earlier than the last record.
 func (l *Ledger) spans(i int, planned int64) spans {
-	w, a := l.windows[i], l.stages[i]
+	w, state := l.windows[i], l.manifest.State
 	ran := w
-	if state := l.manifest.State; !state.Complete || state.Cause != "" || w.end == math.MaxInt64 {
+	if !state.Complete || w.end == math.MaxInt64 {
 		ran.end = min(w.end, max(l.last, moment(state.EndMs)))
 	}
-	s := spans{asked: w.length(), due: planned, sending: ran.length(), lasted: ran.length()}
+	s := spans{asked: w.length(), due: planned, lasted: ran.length()}
 	if w.end == math.MaxInt64 {
 		s.asked = ran.length()
 	}
-	if l.manifest.State.Cause != "" && a.notSent > 0 {
-		s.sending = window{w.start, min(ran.end, a.firstUnsent)}.length()
-		s.asked, s.due = s.sending, planned-a.notSent-a.notSentCapped
+	if state.Cause != "" {
+		s.due -= l.stages[i].beyond
 	}
 	return s
 }
@@ -214,7 +215,6 @@ func (t *sum) add(p Part, w spans) {
 	}
 	t.requests += p.Planned
 	t.asked += w.asked
-	t.sending += w.sending
 	t.due += w.due
 	t.lasted += w.lasted
 	t.endMs = max(t.endMs, p.EndMs)
@@ -253,6 +253,8 @@ func (l *Ledger) warnings(s *Summary, e *verdict.Evidence, total *account, tail 
 	warn(tail.LostBlocks > 0 || tail.LostExchanges > 0, "%d damaged blocks of the log were skipped, with at least %d records", tail.LostBlocks, tail.LostExchanges)
 	warn(tail.Torn, "the log ends in the middle of a block")
 	completed := total.outcomes.Completed
+	warn(total.bundled.tokens > total.bundled.events+total.bundled.events/20, "token events hold %s tokens on average and the server does not tell how many each: tpot_ms counts one for the first event, and is too low where it held more",
+		measure.Digits(float64(total.bundled.tokens)/float64(max(total.bundled.events, 1))))
 	warn(total.uncounted > 0, "the server gave no token counts for %d of %d completed replies: token rates are lower bounds", total.uncounted, completed)
 	if gaps := s.Total.Metrics[measure.ICL]; gaps.Bounds.Bounded > 0 {
 		count := gaps.N + gaps.Bounds.Bounded

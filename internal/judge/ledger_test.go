@@ -296,7 +296,7 @@ func TestMessagesGroupByTheirText(t *testing.T) {
 
 func TestACutRunIsMeasuredOverTheTimeItRan(t *testing.T) {
 	m := twoStages()
-	m.Stages[1].EndMs = 8000 // the end of the drain
+	m.Stages[1].EndMs = 6000 // the moment of the stop; the drain came after
 	m.State = record.State{Complete: true, Cause: "interrupted", EndMs: 8000}
 	s := summarize(t, m, requests(func(x *record.Exchange) *record.Exchange {
 		if x.Due >= 6*time.Second {
@@ -343,5 +343,91 @@ func TestAKilledClosedStageCountsWhatWasIssued(t *testing.T) {
 	}
 	if _, ok := s.Total.PlannedRate.Get(); ok {
 		t.Error("a closed loop has a planned rate")
+	}
+}
+
+func TestAQuietStageKeepsItsWholeWindow(t *testing.T) {
+	m := twoStages()
+	m.Stages = []record.Stage{{Name: "steady", Kind: "open", EndMs: 3000, Planned: 1, RatePerS: 0.1}}
+	x := request(0)
+	s := summarize(t, m, []*record.Exchange{x})
+	number(t, "achieved rate", s.Total.AchievedRate, 1.0/3)
+	number(t, "window", judge.Some(s.Total.WindowMs), 3000)
+}
+
+func TestACutStageKeepsTheWindowToItsStop(t *testing.T) {
+	m := twoStages()
+	m.Stages = []record.Stage{{Name: "steady", Kind: "open", EndMs: 3000, Planned: 2, RatePerS: 0.5}}
+	m.State = record.State{Complete: true, Cause: "interrupted", EndMs: 3001}
+	late := request(1)
+	late.Due, late.Stage = 4*time.Second, 0
+	fail(late, record.NotSent, "")
+	s := summarize(t, m, []*record.Exchange{request(0), late})
+	number(t, "achieved rate", s.Total.AchievedRate, 1.0/3)
+	number(t, "planned rate", s.Total.PlannedRate, 1.0/3)
+}
+
+func TestAnInterruptedClosedLoopHasARate(t *testing.T) {
+	m := twoStages()
+	m.Stages = []record.Stage{{Name: "closed", Kind: "closed", EndMs: 5000, Planned: 1100, Concurrency: 4}}
+	m.State = record.State{Complete: true, Cause: "interrupted", EndMs: 5100}
+	s := summarize(t, m, requests(func(x *record.Exchange) *record.Exchange {
+		x.Stage = 0
+		if x.Due >= 5*time.Second {
+			fail(x, record.NotSent, "")
+			x.Due = 0
+		}
+		return x
+	}))
+	number(t, "achieved rate", s.Total.AchievedRate, 100)
+}
+
+func TestAStageThatNeverBeganTakesNothing(t *testing.T) {
+	m := twoStages()
+	m.Stages = []record.Stage{
+		{Name: "first", Kind: "open", EndMs: 5000, Planned: 500},
+		{Name: "second", Kind: "open", StartMs: 5000, EndMs: 5000, Planned: 600},
+	}
+	m.State = record.State{Complete: true, Cause: "interrupted", EndMs: 5100}
+	s := summarize(t, m, requests(func(x *record.Exchange) *record.Exchange {
+		x.Stage = 0
+		if x.Due >= 5*time.Second {
+			x.Stage = 1
+			fail(x, record.NotSent, "")
+		}
+		return x
+	}))
+	if _, ok := s.Stages[1].OutputRate.Get(); ok {
+		t.Error("a stage without a window has a token rate")
+	}
+	number(t, "achieved rate", s.Total.AchievedRate, 100)
+}
+
+func TestSeveralTokensInAnEventAreWarnedOf(t *testing.T) {
+	warned := func(output int) bool {
+		s := summarize(t, twoStages(), requests(func(x *record.Exchange) *record.Exchange { x.Usage.Output = output; return x }))
+		for _, w := range s.Warnings {
+			if strings.Contains(w, "tpot_ms") && strings.Contains(w, "2.50 tokens on average") {
+				return true
+			}
+		}
+		return false
+	}
+	if !warned(10) || warned(4) {
+		t.Errorf("four events: got a warning %v for 10 tokens and %v for 4, want true and false", warned(10), warned(4))
+	}
+}
+
+func TestAPlanOfNothingIsCalledSo(t *testing.T) {
+	m := twoStages()
+	for i := range m.Stages {
+		m.Stages[i].Planned = 0
+	}
+	s := summarize(t, m, nil)
+	if s.Verdict.Class != verdict.InvalidStats || !strings.Contains(s.Verdict.Reason, "the plan held no request") {
+		t.Errorf("got %s: %q, want INVALID-STATS: the plan held no request", s.Verdict.Class, s.Verdict.Reason)
+	}
+	if g := gate(t, s, "T1"); !strings.Contains(g.Hint, "plan at least one request") {
+		t.Errorf("hint: got %q, want what to plan", g.Hint)
 	}
 }

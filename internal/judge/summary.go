@@ -126,6 +126,7 @@ type Delays struct {
 	NoConnection Delay `json:"no_connection"`
 	InFlightCap  Delay `json:"in_flight_cap"`
 	NotPrepared  Delay `json:"not_prepared"`
+	FileLimit    Delay `json:"file_limit"`
 }
 
 // Delay is the requests with one cause.
@@ -147,6 +148,8 @@ func (d *Delays) Of(which record.Delay) *Delay {
 		return &d.InFlightCap
 	case record.DelayNotPrepared:
 		return &d.NotPrepared
+	case record.DelayFileLimit:
+		return &d.FileLimit
 	}
 	return nil
 }

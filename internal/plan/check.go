@@ -30,13 +30,26 @@ func (s *Spec) check(present presence) Faults {
 	for i := range s.Load.Stages {
 		faults = append(faults, valueFaults(stageKeys, &s.Load.Stages[i], stagePath(i)+".", present)...)
 	}
-	if s.Load.Burstiness != 1 && s.Load.Arrival != ArrivalGamma {
+	if arrival := s.Load.Arrival; s.Load.Burstiness != 1 && (arrival == ArrivalConstant || arrival == ArrivalPoisson) {
 		faults = append(faults, Fault{
-			Key: "load.burstiness", Reason: "goes with load.arrival gamma only, which is " + s.Load.Arrival,
+			Key: "load.burstiness", Reason: "goes with load.arrival gamma only, which is " + arrival,
 			Hint: "set load.arrival: gamma, or leave burstiness out",
 		})
 	}
+	faults = append(faults, s.Client.fault()...)
 	return append(faults, s.Load.shapeFaults(present)...)
+}
+
+// fault checks that processors are left for others than the event loops.
+func (c *Client) fault() Faults {
+	loops := max(1, c.Loops)
+	if c.Procs <= 0 || c.Procs > loops+1 {
+		return nil
+	}
+	return Faults{{
+		Key: "client.procs", Reason: fmt.Sprintf("must be above client.loops + 1, which is %d, got %d", loops+1, c.Procs),
+		Hint: fmt.Sprintf("the event loops and the feeder keep a processor each: set --procs %d or more, or leave it out", loops+2),
+	}}
 }
 
 func maskHint(value string) string {
@@ -53,8 +66,8 @@ func valueFaults[T any](keys []key[T], s *T, prefix string, present presence) (f
 		if k.loose && !present(prefix+k.name, k.field(s)) {
 			continue
 		}
-		if reason := k.fault(s); reason != "" {
-			faults = append(faults, Fault{Key: prefix + k.name, Reason: reason, Hint: k.hint})
+		if reason, hint := k.fault(s); reason != "" {
+			faults = append(faults, Fault{Key: prefix + k.name, Reason: reason, Hint: hint})
 		}
 	}
 	return faults
@@ -126,7 +139,7 @@ func stageFaults(s *LoadStage, path string, present presence) (faults Faults) {
 	if has("max_in_flight", &s.MaxInFlight) && concurrency && !rate {
 		fault(".max_in_flight", "goes with rate only", "in a closed loop concurrency is the limit")
 	}
-	if rate && s.Rate >= minRate {
+	if rate && s.Rate >= minRate && max(s.Rate, s.RateTo) <= maxRate {
 		s.sizeFaults(fault)
 	}
 	return faults
@@ -136,9 +149,9 @@ func stageFaults(s *LoadStage, path string, present presence) (faults Faults) {
 func (s *LoadStage) sizeFaults(fault func(name, reason, hint string)) {
 	mean := max(s.Rate, (s.Rate+s.RateTo)/2)
 	if n := mean * s.Duration.Seconds(); s.Requests <= 0 && n > math.MaxUint32 {
-		fault(".duration", fmt.Sprintf("would make %.0f requests, at most %d are possible", n, uint32(math.MaxUint32)), "")
+		fault(".duration", fmt.Sprintf("would make %.5g requests, at most %d are possible", n, uint32(math.MaxUint32)), "")
 	}
 	if seconds := float64(s.Requests) / s.Rate; s.Duration <= 0 && seconds > month {
-		fault(".requests", fmt.Sprintf("would take %.0f days, at most 30 are possible", seconds/(24*time.Hour).Seconds()), "")
+		fault(".requests", fmt.Sprintf("would take %.5g days, at most 30 are possible", seconds/(24*time.Hour).Seconds()), "")
 	}
 }

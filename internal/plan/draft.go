@@ -107,13 +107,17 @@ func (d *Draft) Spec() (Spec, error) {
 		spec.Load.Drain = spec.Target.Timeout
 	}
 	for _, path := range d.required {
+		const hint = "give it by its flag, or in a spec file"
 		if !present(path, nil) {
-			faults = append(faults, Fault{File: d.name, Key: path, Reason: "is missing", Hint: "give it by its flag, or in a spec file"})
+			faults = append(faults, Fault{File: d.name, Key: path, Reason: "is missing", Hint: hint})
+		} else if k, _ := find(specKeys, path); !faults.at(path) && !given(k.field(&spec)) {
+			faults = append(faults, d.located(Fault{Key: path, Reason: "must not be empty", Hint: hint}, origins))
 		}
 	}
+	faults = append(faults, d.headerFaults()...)
 	unread := faults
 	for _, f := range spec.check(present) {
-		if f = d.located(f, origins); !unread.cover(f) {
+		if f = d.located(f, origins); !unread.cover(f) && !unread.explain(f) {
 			faults = append(faults, f)
 		}
 	}
@@ -229,6 +233,46 @@ func (f Faults) cover(g Fault) bool {
 	return slices.ContainsFunc(f, func(f Fault) bool { return f.Key == g.Key && f.Line == g.Line && f.Flag == g.Flag })
 }
 
+// at says that the key at path has a fault already.
+func (f Faults) at(path string) bool {
+	return slices.ContainsFunc(f, func(f Fault) bool { return f.Key == path })
+}
+
+// explain says that g misses keys of a stage or the load, and one of them may be there, misspelled.
+func (f Faults) explain(g Fault) bool {
+	misses := g.Key == "load" || strings.HasPrefix(g.Key, "load.stages") && strings.HasSuffix(g.Key, "]")
+	return misses && slices.ContainsFunc(f, func(f Fault) bool {
+		return strings.HasPrefix(f.Key, g.Key+".") && strings.HasPrefix(f.Hint, meant)
+	})
+}
+
+// headerFaults finds headers whose names differ in case only, or not at all.
+func (d *Draft) headerFaults() (faults Faults) {
+	first := map[string]setting{}
+	for _, s := range d.effective() {
+		name, ok := strings.CutPrefix(s.path, "target.headers.")
+		if !ok {
+			continue
+		}
+		if before, twice := first[strings.ToLower(name)]; twice {
+			f := Fault{Key: s.path, Reason: name + " is given twice, first as " + before.place(), Hint: "leave one of them out"}
+			faults = append(faults, d.located(f, map[string]origin{s.path: s.from}))
+			continue
+		}
+		first[strings.ToLower(name)] = s
+	}
+	return faults
+}
+
+// place names a header and where it was given.
+func (s setting) place() string {
+	name := strings.TrimPrefix(s.path, "target.headers.")
+	if s.from.flag != "" {
+		return name + " by an earlier " + s.from.flag
+	}
+	return fmt.Sprintf("%s on line %d", name, s.from.line)
+}
+
 // sort puts the file's faults before the flags', in the order of their places.
 func (f Faults) sort() {
 	slices.SortStableFunc(f, func(a, b Fault) int {
@@ -265,14 +309,17 @@ func names[T any](keys []key[T]) []string {
 	return all
 }
 
+// meant begins the hint that names the key a misspelled one was probably meant to be.
+const meant = "did you mean "
+
 // unknownHint says which key was meant by name below prefix, if that can be guessed.
 func unknownHint(name, prefix string, candidates []string) string {
 	if best, ok := nearest(name, candidates); ok {
-		return "did you mean " + prefix + best + "?"
+		return meant + prefix + best + "?"
 	}
 	for _, k := range specKeys {
 		if section, last, ok := strings.Cut(k.name, "."); ok && last == strings.ReplaceAll(name, "-", "_") && section+"." != prefix {
-			return "did you mean " + k.name + "?"
+			return meant + k.name + "?"
 		}
 	}
 	if len(candidates) <= 20 {

@@ -86,12 +86,12 @@ func TestFaultsNameKeyValueAndReason(t *testing.T) {
 		{"load:\n  requests: 5\n  rate: [1]\n", "spec.yaml:3: load.rate: must be a single value, got a list"},
 		{"load:\n  requests: 5\n  rate:\n", "spec.yaml:3: load.rate: has no value"},
 		{"load:\n  requests: 1.5\n  rate: 1\n", `spec.yaml:2: load.requests: must be a whole number, got "1.5"`},
-		{"load:\n  rate: 1e6\n  duration: 700h\n", "spec.yaml:3: load.duration: would make 2520000000000 requests, at most 4294967295 are possible"},
+		{"load:\n  rate: 1e6\n  duration: 700h\n", "spec.yaml:3: load.duration: would make 2.52e+12 requests, at most 4294967295 are possible"},
 		{"load:\n  rate: 0.001\n  requests: 1000000\n", "spec.yaml:3: load.requests: would take 11574 days, at most 30 are possible"},
 		{"rate: 1\n" + enough, "spec.yaml:1: rate: is not a key"},
 		{"loud:\n  rate: 1\n" + enough, "spec.yaml:1: loud: is not a key"},
 		{"- 1\n", "spec.yaml:1: the file must have keys and values, got a list"},
-		{"load: 3\n", "spec.yaml:1: load: the section must have keys and values, got the number"},
+		{"load: 3\n", "spec.yaml:1: load: the section must have keys and values, got the number 3"},
 		{enough + "  burstiness: 2\n", "spec.yaml:4: load.burstiness: goes with load.arrival gamma only, which is poisson"},
 		{enough + "  arrival: weibull\n", `spec.yaml:4: load.arrival: must be constant, poisson or gamma, got "weibull"`},
 		{enough + "  warmup: -1s\n", "spec.yaml:4: load.warmup: must be at least 0s, got -1s"},
@@ -112,6 +112,15 @@ func TestFaultsNameKeyValueAndReason(t *testing.T) {
 		},
 		{"load:\n  stages:\n    - {name: a, rate: 1, requests: 1}\n    - {name: a, rate: 1, requests: 1}\n", `spec.yaml:4: load.stages[1].name: is the name of another stage too: "a"`},
 		{"load:\n  warmup: 1s\n  stages:\n    - {name: warmup, rate: 1, requests: 1}\n", `spec.yaml:4: load.stages[0].name: is the name of another stage too: "warmup"`},
+		{enough + "target:\n  url: http://h:99999\n", `spec.yaml:5: target.url: must have a port of 1 to 65535, got "http://h:99999"`},
+		{enough + "target:\n  headers:\n    X-A: b\n    x-a: c\n", "spec.yaml:7: target.headers.x-a: x-a is given twice, first as X-A on line 6"},
+		{enough + "  arrival: gama\n  burstiness: 2\n", `spec.yaml:4: load.arrival: must be constant, poisson or gamma, got "gama"`},
+		{"load:\n  stages:\n    - {rte: 5, duration: 1s}\n", "spec.yaml:3: load.stages[0].rte: is not a key"},
+		{"load:\n  rate: 1e300\n  duration: 1s\n", "spec.yaml:2: load.rate: must be at most 10000000 requests/s, got 1e+300"},
+		{"load:\n  rate: 1" + strings.Repeat("0", 320) + "\n  duration: 1s\n", `spec.yaml:2: load.rate: must be a number, got "1` + strings.Repeat("0", 39) + `…"`},
+		{enough + "client: 5\n", "spec.yaml:4: client: the section must have keys and values, got the number 5"},
+		{enough + "client: {procs: 4, loops: 3}\n", "spec.yaml:4: client.procs: must be above client.loops + 1, which is 4, got 4"},
+		{enough + "client: {procs: 1}\n", "spec.yaml:4: client.procs: must be above client.loops + 1, which is 2, got 1"},
 		{enough + "---\n" + enough, "spec.yaml:5: has more than one document"},
 	} {
 		wantLines(t, tc.text, faultsOf(t, draft(tc.text)), strings.Split(tc.want, "|")...)
@@ -192,8 +201,8 @@ func TestFlagsForTheLoadTakeThePlaceOfTheFiles(t *testing.T) {
 	d.Set("load.stages", "rate=0,duration=1s", "--stage")
 	d.Set("load.stages", "rate=1,rate=2,requests=3,speed=4,x", "--stage")
 	wantLines(t, "stage flags", faultsOf(t, d),
-		"--stage: rate: is given twice", "--stage: speed: is not a key",
-		`--stage: must be pairs like rate=10,duration=30s, got "x"`, "--stage: rate: must be above 0 requests/s, got 0")
+		"--stage 2: rate: is given twice", "--stage 2: speed: is not a key",
+		`--stage 2: must be pairs like rate=10,duration=30s, got "x"`, "--stage 1: rate: must be above 0 requests/s, got 0")
 }
 
 func TestRequiredKeysAreAskedForByTheCaller(t *testing.T) {
@@ -203,6 +212,11 @@ func TestRequiredKeysAreAskedForByTheCaller(t *testing.T) {
 	if _, err := draft(enough).Spec(); err != nil {
 		t.Errorf("without Require: got %v", err)
 	}
+	d = draft(enough)
+	d.Require("target.url", "target.model")
+	d.Set("target.url", "", "URL")
+	d.Set("target.model", "", "--model")
+	wantLines(t, "empty", faultsOf(t, d), "URL: must not be empty", "--model: must not be empty")
 }
 
 func TestDrainIsTheTimeoutUnlessGiven(t *testing.T) {
@@ -244,7 +258,7 @@ load:
       max_in_flight: 64
     - {concurrency: 8, requests: 100, duration: 1m, gap: 2s}
 workload: {input_tokens: 1000, output_tokens: 1, ignore_eos: true, temperature: 0.7, top_p: 0.95}
-client: {engine: epoll, loops: 2, procs: 3, connections: 100, spin: 50us}
+client: {engine: epoll, loops: 2, procs: 4, connections: 100, spin: 50us}
 out: runs/a
 `
 
@@ -334,6 +348,7 @@ func TestRequestURLTakesABaseOrAFullPath(t *testing.T) {
 		{"http://h:1/prefix/v1", "http://h:1/prefix/v1/chat/completions"},
 		{"https://h/openai/v1/chat/completions", "https://h/openai/v1/chat/completions"},
 		{"https://h/d/m/chat/completions?api-version=1", "https://h/d/m/chat/completions?api-version=1"},
+		{"http://h:1/v1/chat/completions/", "http://h:1/v1/chat/completions"},
 		{"http://[::1]:80", "http://[::1]:80/v1/chat/completions"},
 	} {
 		got, err := plan.Target{URL: tc.url, Endpoint: plan.EndpointChat}.RequestURL("/v1/chat/completions")
@@ -346,6 +361,28 @@ func TestRequestURLTakesABaseOrAFullPath(t *testing.T) {
 			t.Errorf("%q: got %q, want an error", url, got)
 		}
 	}
+}
+
+func TestAURLFaultSaysWhatToDo(t *testing.T) {
+	for url, want := range map[string]string{
+		"h:80":                    "write http://HOST:PORT, or https://",
+		"http://h/v1/completions": "set --endpoint completions (target.endpoint), or leave the path out",
+		"http://h/#x":             "leave out # and what follows: no server gets to see it",
+		"http://***@h/":           "secrets are not stored: write the URL anew, with them",
+	} {
+		d := draft(enough)
+		d.Set("target.url", url, "URL")
+		if _, err := d.Spec(); err == nil || !strings.HasSuffix(err.Error(), "\nhint: "+want) {
+			t.Errorf("%s: got %v, want the hint %q", url, err, want)
+		}
+	}
+}
+
+func TestHeadersThatDifferInCaseOnlyAreRefused(t *testing.T) {
+	d := draft(enough)
+	d.Set("target.headers", "X-One: a", "--header")
+	d.Set("target.headers", "x-one: b", "--header")
+	wantLines(t, "faults", faultsOf(t, d), "--header: x-one is given twice, first as X-One by an earlier --header")
 }
 
 func TestParseStage(t *testing.T) {

@@ -29,11 +29,7 @@ func (f Fault) where() string {
 	var b strings.Builder
 	switch {
 	case f.Flag != "":
-		b.WriteString(f.Flag + ": ")
-		if _, inStage, ok := strings.Cut(f.Key, "]."); ok {
-			b.WriteString(inStage + ": ")
-		}
-		return b.String()
+		return f.Flag + f.inFlag() + ": "
 	case f.File != "" && f.Line > 0:
 		fmt.Fprintf(&b, "%s:%d: ", f.File, f.Line)
 	case f.File != "":
@@ -43,6 +39,19 @@ func (f Fault) where() string {
 		b.WriteString(f.Key + ": ")
 	}
 	return b.String()
+}
+
+// inFlag says where in the value of a flag that is given more than once: " 2: rate" for a key of the second --stage.
+func (f Fault) inFlag() string {
+	var i int
+	if _, err := fmt.Sscanf(f.Key, "load.stages[%d]", &i); err != nil {
+		return ""
+	}
+	_, name, ok := strings.Cut(f.Key, "].")
+	if !ok {
+		return fmt.Sprintf(" %d", i+1)
+	}
+	return fmt.Sprintf(" %d: %s", i+1, name)
 }
 
 // Faults are all mistakes found in a spec, those of the file first and in its order. It is an error.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,18 +15,22 @@ import (
 // key describes one key of T: where its value is, what it means and which values it takes. Reading, checking, printing, the
 // JSON Schema and the documentation all come from the two tables of keys.
 type key[T any] struct {
-	name  string         // dotted path
-	field func(*T) any   // pointer to the value
-	about string         // what it means, for people
-	unit  string         // of a number; empty for none
-	least float64        // smallest value; seconds for a duration
-	most  float64        // largest value
-	above bool           // the value must be above least, not equal to it
-	oneOf []string       // the only values of a text
-	loose bool           // the zero value stands for a key that is not given
-	rule  func(T) string // a further rule: why the value will not do; empty if it will
-	hint  string         // what to do about a value that will not do
+	name  string       // dotted path
+	field func(*T) any // pointer to the value
+	about string       // what it means, for people
+	unit  string       // of a number; empty for none
+	least float64      // smallest value; seconds for a duration
+	most  float64      // largest value
+	above bool         // the value must be above least, not equal to it
+	oneOf []string     // the only values of a text
+	loose bool         // the zero value stands for a key that is not given
+	rule  rule[T]      // a further rule; nil for none
+	hint  string       // what to do about a value that will not do
 }
+
+// rule says why a value will not do, and what to do about it. An empty reason means that it will do, an empty hint that the
+// key's own is right.
+type rule[T any] func(T) (reason, hint string)
 
 const (
 	month     = 30 * 24 * 3600 // seconds
@@ -36,7 +41,7 @@ var specKeys = []key[Spec]{
 	{
 		name: "target.url", field: func(s *Spec) any { return &s.Target.URL }, loose: true,
 		about: "Server: a base (http://host:port, with or without a prefix, to which /v1/… is added) or the full path of the endpoint.",
-		rule:  func(s Spec) string { return s.Target.urlFault() }, hint: "write http://HOST:PORT, or https://",
+		rule:  func(s Spec) (reason, hint string) { return s.Target.urlFault() }, hint: "write http://HOST:PORT, or https://",
 	},
 	{
 		name: "target.model", field: func(s *Spec) any { return &s.Target.Model }, loose: true,
@@ -110,7 +115,7 @@ var specKeys = []key[Spec]{
 		about: "Parts of the load, one after another. Short forms of a single one are load.rate and load.concurrency.",
 	},
 	{
-		name: "load.rate", field: func(s *Spec) any { return &s.Load.Rate }, loose: true, unit: "requests/s", above: true, most: 1e7,
+		name: "load.rate", field: func(s *Spec) any { return &s.Load.Rate }, loose: true, unit: "requests/s", above: true, most: maxRate,
 		about: "Open loop: mean rate, whatever the replies do.",
 		hint:  "for a closed loop leave rate out and set concurrency",
 	},
@@ -192,12 +197,12 @@ var stageKeys = []key[LoadStage]{
 		about: "Name of the stage in reports.",
 	},
 	{
-		name: "rate", field: func(s *LoadStage) any { return &s.Rate }, loose: true, unit: "requests/s", above: true, most: 1e7,
+		name: "rate", field: func(s *LoadStage) any { return &s.Rate }, loose: true, unit: "requests/s", above: true, most: maxRate,
 		about: "Open loop: mean rate, whatever the replies do.",
 		hint:  "for a closed loop leave rate out and set concurrency",
 	},
 	{
-		name: "rate_to", field: func(s *LoadStage) any { return &s.RateTo }, loose: true, unit: "requests/s", above: true, most: 1e7,
+		name: "rate_to", field: func(s *LoadStage) any { return &s.RateTo }, loose: true, unit: "requests/s", above: true, most: maxRate,
 		about: "Rate at the end of the stage, to which it changes linearly from rate.",
 	},
 	{
@@ -236,8 +241,8 @@ func find[T any](keys []key[T], name string) (key[T], bool) {
 	return key[T]{}, false
 }
 
-// fault says why the key's value in s will not do; reason is empty if it will.
-func (k *key[T]) fault(s *T) (reason string) {
+// fault says why the key's value in s will not do, and what to do; reason is empty if it will.
+func (k *key[T]) fault(s *T) (reason, hint string) {
 	switch v := k.field(s).(type) {
 	case *string:
 		reason = k.textFault(*v)
@@ -251,9 +256,9 @@ func (k *key[T]) fault(s *T) (reason string) {
 		reason = k.rangeFault(float64(*v), strconv.FormatInt(*v, 10), func(x float64) string { return k.quantity(x) })
 	}
 	if reason == "" && k.rule != nil {
-		reason = k.rule(*s)
+		reason, hint = k.rule(*s)
 	}
-	return reason
+	return reason, cmp.Or(hint, k.hint)
 }
 
 func (k *key[T]) textFault(text string) string {
@@ -282,8 +287,11 @@ func (k *key[T]) rangeFault(x float64, got string, say func(float64) string) str
 	return ""
 }
 
-// minRate is the smallest rate, requests per second: the schedule counts in 10⁻⁹ requests per second.
-const minRate = 1e-6
+// The smallest and the largest rate, requests per second. The schedule counts in 10⁻⁹ requests per second.
+const (
+	minRate = 1e-6
+	maxRate = 1e7
+)
 
 // quantity spells a number with the key's unit.
 func (k *key[T]) quantity(x float64) string {
@@ -358,10 +366,19 @@ func assign(field any, text string) (reason string) {
 func read[V any](to *V, text, want string, parse func(string) (V, error)) (reason string) {
 	v, err := parse(text)
 	if err != nil {
-		return fmt.Sprintf("must be %s, got %q", want, text)
+		return fmt.Sprintf("must be %s, got %q", want, shortened(text))
 	}
 	*to = v
 	return ""
+}
+
+// shortened is text, or the beginning of a long one.
+func shortened(text string) string {
+	const most = 40
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…"
 }
 
 func parseBool(text string) (bool, error) {

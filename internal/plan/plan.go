@@ -144,6 +144,16 @@ func (l *Load) process() schedule.Process {
 	}
 }
 
+// Empty says that no request is measured: with random arrivals none may fall due in a short stage.
+func (p *Plan) Empty() bool {
+	w := p.Walk()
+	w.SkipBodies(true)
+	if p.Stages[0].Warmup {
+		w.EndStage()
+	}
+	return !w.Next(new(Request))
+}
+
 // Requests returns how many requests the plan has in the mean, and whether that is their exact number.
 func (p *Plan) Requests() (n int64, exact bool) {
 	mean := 0.0

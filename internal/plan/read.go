@@ -88,7 +88,7 @@ func (d *Draft) pairs(node ast.Node, prefix, what string) (list []pair) {
 	case *ast.MappingValueNode:
 		entries = []*ast.MappingValueNode{n}
 	default:
-		d.fault(at(node), strings.TrimSuffix(prefix, "."), fmt.Sprintf("%s must have keys and values, got %s", what, kindOf(node)), "")
+		d.fault(at(node), strings.TrimSuffix(prefix, "."), fmt.Sprintf("%s must have keys and values, got %s", what, shown(node)), "")
 		return nil
 	}
 	lines := map[string]int{}
@@ -96,7 +96,7 @@ func (d *Draft) pairs(node ast.Node, prefix, what string) (list []pair) {
 		from := at(e.Key)
 		name, _, ok := scalar(e.Key)
 		if !ok {
-			d.fault(from, strings.TrimSuffix(prefix, "."), "has a key that is "+kindOf(e.Key), "anchors, aliases and merges are not read")
+			d.fault(from, strings.TrimSuffix(prefix, "."), "has a key that is "+shown(e.Key), "anchors, aliases and merges are not read")
 			continue
 		}
 		if line, twice := lines[name]; twice {
@@ -147,7 +147,7 @@ func (d *Draft) list(p pair) {
 	d.file = append(d.file, setting{path: "load.stages", from: p.at})
 	list, ok := p.value.(*ast.SequenceNode)
 	if !ok {
-		d.fault(p.at, "load.stages", "must be a list, got "+kindOf(p.value), "begin each stage with a dash")
+		d.fault(p.at, "load.stages", "must be a list, got "+shown(p.value), "begin each stage with a dash")
 		return
 	}
 	for i, node := range list.Values {
@@ -174,7 +174,7 @@ func (d *Draft) value(path string, p pair, field any) {
 	case !ok:
 		d.fault(p.at, path, "must be a single value, got "+kindOf(p.value), "")
 	case wantsText && !isText:
-		d.fault(p.at, path, fmt.Sprintf("must be text, got %s %s", kindOf(p.value), text), "put it in quotes")
+		d.fault(p.at, path, "must be text, got "+shown(p.value), "put it in quotes")
 	default:
 		d.file = append(d.file, setting{path, text, p.at})
 	}
@@ -191,6 +191,14 @@ func scalar(node ast.Node) (text string, isText, ok bool) {
 		return n.GetToken().Value, false, true
 	}
 	return "", false, false
+}
+
+// shown names what a node is, and its value where that is short.
+func shown(node ast.Node) string {
+	if text, isText, ok := scalar(node); ok && !isText {
+		return kindOf(node) + " " + shortened(text)
+	}
+	return kindOf(node)
 }
 
 // kindOf names what a node is.

@@ -257,6 +257,25 @@ func TestIdentifyStopsWithItsContext(t *testing.T) {
 	}
 }
 
+func TestAPlanWithoutAMeasuredRequestIsEmpty(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*plan.Spec)
+		want   bool
+	}{
+		{"none falls due", stages("poisson", plan.LoadStage{Rate: 0.001, Duration: time.Second}), true},
+		{"in the warm-up only", func(s *plan.Spec) {
+			s.Load.Rate, s.Load.Duration, s.Load.Warmup = 5, time.Nanosecond, 10*time.Second
+		}, true},
+		{"in the second stage", stages("poisson", plan.LoadStage{Rate: 0.001, Duration: time.Second}, plan.LoadStage{Concurrency: 1, Requests: 1}), false},
+		{"closed by duration", stages("poisson", plan.LoadStage{Concurrency: 1, Duration: time.Second}), false},
+	} {
+		if got := frozen(t, text{}, tc.change).Empty(); got != tc.want {
+			t.Errorf("%s: empty: got %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
 func TestNewReportsAllFaults(t *testing.T) {
 	s := plan.Defaults()
 	s.Load.Rate, s.Workload.TopP = -1, 2

@@ -17,7 +17,14 @@ type Evidence struct {
 	Recorded   int64 // exchanges in the log, each index counted once
 	Duplicates int64 // exchanges whose index had been seen before
 	Excess     int64 // exchanges beyond their stage's planned number
+	OpenEnded  bool  // how many requests a stage planned was never written, and Planned counts those recorded
 }
+
+// Killed reports whether the run never came to its end: what was in flight or still to be sent has no record.
+func (e *Evidence) Killed() bool { return !e.State.Complete }
+
+// idle reports whether the plan held no request.
+func (e *Evidence) idle() bool { return e.Planned == 0 && e.Recorded == 0 && !e.OpenEnded }
 
 // Interrupted reports whether the run was ended early on purpose.
 func (e *Evidence) Interrupted() bool { return e.State.Cause != "" }
@@ -33,9 +40,10 @@ type Stage struct {
 	// TTFT, E2E and ICL are those of completed requests from their send, uncorrected; Lag is that of stamped events.
 	TTFT, E2E, ICL, Lag *stats.Distribution
 
-	Due      int64 // requests the client was free to send: neither held back by the limit nor without a connection
+	Due      int64 // requests the client was free to send: not held back by the limit
 	InWindow int64 // of them, those that set out within the stage's window
 	Capped   int64 // requests held back by the declared in-flight limit
+	Barred   int64 // requests that waited for a connection the client's open-file limit did not allow
 
 	NotSent       int64 // planned and never sent, other than through the limit
 	NotSentCapped int64 // never sent since the limit held them to the end

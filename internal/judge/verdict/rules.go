@@ -24,7 +24,8 @@ type finding struct {
 	level    Level
 	strain   float64 // measured over the limit of VALID; orders findings of one level
 	measured string
-	blames   Class // when it is another than the rule's
+	blames   Class  // when it is another than the rule's
+	hint     string // when there is a better one than the rule's
 }
 
 func (r rule) gate(e *Evidence) Gate {
@@ -34,7 +35,7 @@ func (r rule) gate(e *Evidence) Gate {
 		g.blames = worst.blames
 	}
 	if g.Level == Failed || g.Level == Unobservable {
-		g.Hint = r.hint
+		g.Hint = cmp.Or(worst.hint, r.hint)
 	}
 	return g
 }
@@ -52,7 +53,7 @@ func rules() []rule {
 			"let the run end by itself, or raise load.drain", InvalidClient, notSent},
 		{"C6", "receive lag", "receive lag p99 ≤ max(10 %, 1 ms) of ICL p50 and of TTFT p99; certified max(2 %, 0.2 ms)",
 			"lag is seen with kernel receive stamps only (Linux, streamed replies); a high one means too few loops or cores", InvalidClient, eachStage(lag)},
-		{"C8", "loop load", "CPU time over wall time of the busiest loop ≤ 0.7; certified 0.5",
+		{"C8", "loop load", "CPU time over wall time of the busiest loop (of the process and its processors, where loops have no thread of their own) ≤ 0.7; certified 0.5",
 			"more loops, more cores or a lower rate; a spinning loop hides its load", InvalidClient, loopLoad},
 		{"C12", "clock step", "largest step between the wall clock and the monotonic clock ≤ 1 ms",
 			"let the clock be slewed, not stepped, during a run", InvalidClient, clockStep},
@@ -106,10 +107,20 @@ func slip(_ *Evidence, s *Stage) finding {
 		return unsent(s)
 	}
 	name, of := reference([]string{"TTFT", "E2E"}, s.TTFT, s.E2E)
-	return worstOf(
+	f := worstOf(
 		compare(s.Slip, stats.P50, name, of, stats.P50, slipCertified, slipValid),
 		compare(s.Slip, stats.P99, name, of, stats.P99, slipCertified, slipValid),
 		compare(s.Slip, stats.P999, name, of, stats.P999, slipCertified, slipValid))
+	f.hint = barred(s)
+	return f
+}
+
+// barred is the hint on a stage in which the client could not open the connections it needed, empty for any other.
+func barred(s *Stage) string {
+	if s.Barred == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d requests waited since the client's open-file limit allowed no further connection: raise it (ulimit -n), or lower the rate", s.Barred)
 }
 
 var (
@@ -163,15 +174,21 @@ func longestSlip(_ *Evidence, s *Stage) finding {
 		ttft, _ = of.Quantile(stats.P50)
 	}
 	level, strain := against(float64(longest), longCertified.of(ttft), longValid.of(ttft))
-	return finding{level: level, strain: strain, measured: fmt.Sprintf("%s (limit %s)", span(float64(longest)), span(longValid.of(ttft)))}
+	return finding{level: level, strain: strain, hint: barred(s),
+		measured: fmt.Sprintf("%s (limit %s)", span(float64(longest)), span(longValid.of(ttft)))}
 }
 
-// rate leaves requests out that the in-flight limit held back or that found no connection: that is the user's choice or the
-// server's doing. One request over the edge of the window is no finding.
+// killed is the finding on what only the whole of the records could show.
+var killed = finding{level: Unobservable, measured: "the run did not come to its end: requests are without a record"}
+
+// rate leaves requests out that the in-flight limit held back, and takes the time off that a connection took to be dialled:
+// that is the user's choice or the server's doing. One request over the edge of the window is no finding.
 func rate(e *Evidence, s *Stage) finding {
 	switch {
 	case !s.Open:
 		return finding{level: NotApplicable, measured: "closed loop: the rate follows the replies"}
+	case e.Killed():
+		return killed
 	case e.Interrupted() && s.NotSent > 0:
 		return finding{level: Unobservable, measured: "the run was cut short"}
 	case s.Due == 0:
@@ -183,7 +200,8 @@ func rate(e *Evidence, s *Stage) finding {
 	if s.Capped > 0 {
 		note = fmt.Sprintf("; %d held back by the in-flight limit left out", s.Capped)
 	}
-	return finding{level: level, strain: strain, measured: fmt.Sprintf("%d of %d set out in the window%s", s.InWindow, s.Due, note)}
+	return finding{level: level, strain: strain, hint: barred(s),
+		measured: fmt.Sprintf("%d of %d set out in the window%s", s.InWindow, s.Due, note)}
 }
 
 // notSent blames the client, unless the run was ended on purpose or the in-flight limit held the requests to the end: then
@@ -191,7 +209,11 @@ func rate(e *Evidence, s *Stage) finding {
 func notSent(e *Evidence) (all []finding) {
 	for i := range e.Stages {
 		s := &e.Stages[i]
-		f := finding{stage: s.Name, level: CertifiedLevel, measured: "0 requests"}
+		f := finding{level: CertifiedLevel, measured: "0 requests"}
+		if e.Killed() {
+			f = killed
+		}
+		f.stage, f.hint = s.Name, barred(s)
 		if n := s.NotSent + s.NotSentCapped; n > 0 {
 			f.level, f.strain = Failed, float64(n)
 			f.measured = fmt.Sprintf("%d requests", n)
@@ -226,25 +248,33 @@ func lag(e *Evidence, s *Stage) finding {
 		compare(s.Lag, stats.P99, first, ttft, stats.P99, lagCertified, lagValid))
 }
 
-// loopLoad takes a loop's CPU time for its load. A loop that spins before due times burns more than it needs: above the
-// limit nothing can be said unless even without all its possible spinning it is too much.
+// loopLoad takes a loop's CPU time for its load. Loops without a thread of their own share the process's, which then stands
+// against its processors.
 func loopLoad(e *Evidence) []finding {
 	var all []finding
+	whole := record.Loop{CPUNs: int64(e.State.CPUMs * 1e6)}
 	for i, l := range e.Loops {
 		if l.WallNs > 0 && l.CPUNs > 0 {
-			all = append(all, judgeLoop(i, l, e.Client.SpinNs))
+			all = append(all, load(fmt.Sprintf("loop %d", i), l, e.Client.SpinNs))
 		}
+		whole.WallNs = max(whole.WallNs, l.WallNs*int64(e.Client.GOMAXPROCS))
+		whole.Sent += l.Sent
 	}
-	if len(all) == 0 {
-		return []finding{{level: Unobservable, measured: "the loops' CPU time is not in the manifest"}}
+	switch {
+	case len(all) > 0:
+		return all
+	case whole.WallNs > 0 && whole.CPUNs > 0:
+		return []finding{load(fmt.Sprintf("the process on %d processors", e.Client.GOMAXPROCS), whole, e.Client.SpinNs)}
 	}
-	return all
+	return []finding{{level: Unobservable, measured: "the loops' CPU time is not in the manifest"}}
 }
 
-func judgeLoop(i int, l record.Loop, spinNs int64) finding {
+// load judges the load of who. What spins before due times burns more than it needs: above the limit nothing can be said
+// unless even without all its possible spinning it is too much.
+func load(who string, l record.Loop, spinNs int64) finding {
 	load := float64(l.CPUNs) / float64(l.WallNs)
 	level, strain := against(load, 0.5, 0.7)
-	f := finding{level: level, strain: strain, measured: fmt.Sprintf("loop %d at %.2f", i, load)}
+	f := finding{level: level, strain: strain, measured: fmt.Sprintf("%s at %.2f", who, load)}
 	if least := float64(l.CPUNs-l.Sent*spinNs) / float64(l.WallNs); level == Failed && least <= 0.7 {
 		f.level = Unobservable
 		f.measured += fmt.Sprintf(", spinning included (at least %.2f without)", max(least, 0))
@@ -263,6 +293,9 @@ func clockStep(e *Evidence) []finding {
 
 func accounted(e *Evidence) []finding {
 	f := finding{level: CertifiedLevel, measured: fmt.Sprintf("%d of %d", e.Recorded, e.Planned)}
+	if e.OpenEnded {
+		f = finding{level: Unobservable, measured: fmt.Sprintf("%d recorded; how many were issued was never written", e.Recorded)}
+	}
 	if missing := e.Planned - e.Recorded; missing > 0 || e.Duplicates > 0 || e.Excess > 0 {
 		f.level = Failed
 	}
@@ -272,14 +305,20 @@ func accounted(e *Evidence) []finding {
 	if e.Excess > 0 {
 		f.measured += fmt.Sprintf(", %d more than planned", e.Excess)
 	}
-	if e.Planned == 0 {
-		f = finding{level: Failed, measured: "nothing was planned"}
+	switch {
+	case e.idle():
+		f = finding{level: Failed, measured: "nothing was planned", hint: "plan at least one request: a longer duration, a higher rate or more requests"}
+	case e.Planned == 0:
+		f.level = Failed
 	}
 	return []finding{f}
 }
 
-func errorShare(_ *Evidence, s *Stage) finding {
-	if s.Attempted == 0 {
+func errorShare(e *Evidence, s *Stage) finding {
+	switch {
+	case e.Killed():
+		return killed
+	case s.Attempted == 0:
 		return unsent(s)
 	}
 	share := float64(s.Failed) / float64(s.Attempted)

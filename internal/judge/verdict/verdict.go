@@ -72,7 +72,7 @@ func Judge(e *Evidence) Verdict {
 	for _, class := range blame() {
 		if failed := v.failed(class); len(failed) > 0 {
 			v.Class = class
-			v.Reason = accuse(class, failed, v.count(Failed)-len(failed))
+			v.Reason = accuse(e, class, failed, v.count(Failed)-len(failed))
 			return v
 		}
 	}
@@ -89,7 +89,7 @@ func Judge(e *Evidence) Verdict {
 	return v
 }
 
-func accuse(class Class, failed []Gate, others int) string {
+func accuse(e *Evidence, class Class, failed []Gate, others int) string {
 	meaning := map[Class]string{
 		InvalidClient:   "the latencies hold delays of the client's own",
 		InvalidWorkload: "what was sent is not what was planned",
@@ -97,6 +97,9 @@ func accuse(class Class, failed []Gate, others int) string {
 		InvalidStats:    "the records do not cover the whole run",
 	}[class]
 	first := failed[0]
+	if e.idle() {
+		return "the plan held no request: there is nothing to measure"
+	}
 	where := ""
 	if first.Stage != "" {
 		where = " in stage " + first.Stage
