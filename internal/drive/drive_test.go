@@ -2,6 +2,8 @@ package drive_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -215,6 +217,25 @@ func TestKernelStampsComeBeforeReads(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestRepliesOverTLSAreStampedBelowIt(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(chat))
+	t.Cleanup(s.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	cfg := drive.Config{Address: s.Listener.Addr().String(), TLS: &tls.Config{RootCAs: roots, ServerName: "example.com"}}
+	all, m := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 3, Requests: 60}))
+	if n := outcomes(all); n["completed"] != 60 || m.Client.Engine != drive.EngineGoroutine {
+		t.Fatalf("engine %s, outcomes %v, want 60 completed by engine goroutine; first error %q", m.Client.Engine, n, firstError(all))
+	}
+	for _, x := range all {
+		for i, e := range x.Events {
+			if stamped := e.Flags&record.FlagStamped != 0; stamped != m.Client.KernelStamps {
+				t.Fatalf("request %d event %d: stamped %v, the manifest says %v", x.Index, i, stamped, m.Client.KernelStamps)
+			}
+		}
+	}
 }
 
 func TestFailuresHaveTheirOutcomes(t *testing.T) {
