@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -181,6 +182,67 @@ func TestTextKeepsWithinItsWidthForLargeNumbers(t *testing.T) {
 		x.Usage.Input, x.Usage.Output = 30_000_000, 9_000_000
 	}
 	text(t, summarize(t, m, all))
+}
+
+func TestTextObeysNoServer(t *testing.T) {
+	m, all := manifest(), exchanges()
+	m.Stages[1].Name = "rate\x1b[2J\u202e"
+	m.Warnings = []string{"a \x07 bell"}
+	all[200].Outcome, all[200].Status, all[200].Error = record.HTTPError, 500, "\x1b]0;title\x07 caf\u00e9 \u009b31m \xff \"quoted\""
+	got := string(text(t, summarize(t, m, all)))
+	for _, r := range got {
+		if r != '\n' && !strconv.IsPrint(r) {
+			t.Errorf("the text holds %q", r)
+		}
+	}
+	for _, want := range []string{`\x1b]0;title\a café \u009b31m \xff "quoted"`, `rate\x1b[2J\u202e`, `a \a bell`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in:\n%s", want, got)
+		}
+	}
+}
+
+func TestTextNamesTheFilesThatAreThere(t *testing.T) {
+	dir := runDir(t, manifest(), exchanges())
+	s, err := judge.Summarize(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(text(t, s)); !strings.HasSuffix(got, dir+": manifest.json, exchanges.tare\n") {
+		t.Errorf("before the summary is written, got:\n%s", got)
+	}
+	if err := report.WriteSummary(dir, s); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(text(t, s)); !strings.HasSuffix(got, dir+": summary.json, manifest.json, exchanges.tare\n") {
+		t.Errorf("after the summary is written, got:\n%s", got)
+	}
+}
+
+func TestTextHasNoColonWithoutAMessage(t *testing.T) {
+	m, all := manifest(), exchanges()
+	all[200].Outcome, all[200].Status, all[200].Error = record.HTTPError, 302, ""
+	if got := string(text(t, summarize(t, m, all))); !strings.Contains(got, "× http_error (302)\n") {
+		t.Errorf("no line that ends with http_error (302) in:\n%s", got)
+	}
+}
+
+func TestTextShowsNamesOf24Characters(t *testing.T) {
+	m, all := manifest(), exchanges()
+	m.Stages[1].Name, m.Stages[2].Name = "60/s, 8 connections more", "60/s, 8 connections more."
+	got := string(text(t, summarize(t, m, all)))
+	if strings.Count(got, "60/s, 8 connections more  ") != 2 || strings.Count(got, "60/s, 8 connections mor…") != 2 {
+		t.Errorf("want a name of 24 characters whole and one of 25 cut, got:\n%s", got)
+	}
+}
+
+func TestTextNamesTheOpenFileLimit(t *testing.T) {
+	m, all := manifest(), exchanges()
+	all[200].FirstWrite, all[200].Delay = record.At(all[200].Due+25*ms), record.DelayFileLimit
+	s := summarize(t, m, all)
+	if got := string(text(t, s)); !strings.Contains(got, "open-file limit 1 (slip max 25.0ms)") || s.Total.Delays.FileLimit.Requests != 1 {
+		t.Errorf("no request that waited for the open-file limit in:\n%s", got)
+	}
 }
 
 func TestSummaryFileIsTheSameBytesEachTime(t *testing.T) {

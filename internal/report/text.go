@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"tare/internal/judge"
 	"tare/internal/judge/measure"
@@ -16,8 +20,11 @@ import (
 // weak marks a quantile that too few values back.
 const weak = "~"
 
-// width is the longest line, in characters.
-const width = 120
+// width is the longest line, in characters; a name takes longestName of them at most.
+const (
+	width       = 120
+	longestName = 24
+)
 
 // Text writes the report for people: the verdict first, then the stages, what failed, and where the files are. It holds no
 // colour codes.
@@ -176,54 +183,90 @@ func large(v float64) string {
 
 // writeTable writes one row for each stage and, when there are several, one for the total.
 func writeTable(b *bytes.Buffer, columns []column, s *judge.Summary) {
-	names, parts := []string{}, []*judge.Part{}
+	parts := []*judge.Part{}
 	for i := range s.Stages {
-		p := &s.Stages[i]
-		name := clip(p.Name, 18)
-		if p.Warmup && !strings.HasPrefix(p.Name, "warm") {
-			name = clip(p.Name, 8) + " (warm-up)"
-		}
-		names, parts = append(names, name), append(parts, p)
+		parts = append(parts, &s.Stages[i])
 	}
 	if len(parts) > 1 {
-		names, parts = append(names, "total"), append(parts, &s.Total)
+		parts = append(parts, &s.Total)
 	}
-	grid := [][]string{}
-	for i, p := range parts {
-		row := []string{names[i]}
+	grid := [][]string{{}}
+	for _, c := range columns {
+		grid[0] = append(grid[0], c.head)
+	}
+	for _, p := range parts {
+		row := []string{}
 		for _, c := range columns {
 			row = append(row, c.cell(p))
 		}
 		grid = append(grid, row)
 	}
-	writeGrid(b, columns, grid)
+	widths, room := widthsOf(columns, grid)
+	names := []string{"stage"}
+	for _, p := range parts {
+		names = append(names, label(p, min(room, longestName)))
+	}
+	writeGrid(b, columns, widths, names, grid)
 }
 
-func writeGrid(b *bytes.Buffer, columns []column, grid [][]string) {
-	widths := make([]int, len(columns)+1)
-	widths[0] = length("stage")
-	for i, c := range columns {
-		widths[i+1] = length(c.head)
+// label is the name of a part in at most the given number of characters.
+func label(p *judge.Part, most int) string {
+	const note = " (warm-up)"
+	if p.Warmup && !strings.HasPrefix(p.Name, "warm") {
+		return clip(printable(p.Name), max(most-len(note), 1)) + note
 	}
+	return clip(printable(p.Name), max(most, 1))
+}
+
+// widthsOf gives the width of each column, the first of a group wide enough for the group's name, and the room that is
+// left for names.
+func widthsOf(columns []column, grid [][]string) (widths []int, room int) {
+	widths = make([]int, len(columns))
 	for _, row := range grid {
 		for i, cell := range row {
 			widths[i] = max(widths[i], length(cell))
 		}
 	}
-	writeGroups(b, columns, widths)
-	heads := []string{"stage"}
-	for _, c := range columns {
-		heads = append(heads, c.head)
+	for i := 0; i < len(columns); {
+		end, size := group(columns, widths, i)
+		widths[i] += max(length(columns[i].group)-size, 0)
+		i = end
 	}
-	for _, row := range append([][]string{heads}, grid...) {
-		line := row[0] + strings.Repeat(" ", widths[0]-length(row[0]))
-		for i, cell := range row[1:] {
-			line += gap(columns, i) + strings.Repeat(" ", widths[i+1]-length(cell)) + cell
+	room = width
+	for i, w := range widths {
+		room -= length(gap(columns, i)) + w
+	}
+	return widths, room
+}
+
+// group tells where the group that begins at column i ends and how wide its columns are.
+func group(columns []column, widths []int, i int) (end, size int) {
+	for end = i; end < len(columns) && (end == i || columns[end].group != "" && columns[end].group == columns[i].group); end++ {
+		if end > i {
+			size += length(gap(columns, end))
+		}
+		size += widths[end]
+	}
+	return end, size
+}
+
+func writeGrid(b *bytes.Buffer, columns []column, widths []int, names []string, grid [][]string) {
+	first := 0
+	for _, name := range names {
+		first = max(first, length(name))
+	}
+	writeGroups(b, columns, widths, first)
+	for n, row := range grid {
+		line := pad(names[n], first)
+		for i, cell := range row {
+			line += gap(columns, i) + strings.Repeat(" ", widths[i]-length(cell)) + cell
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	b.WriteByte('\n')
 }
+
+func pad(s string, to int) string { return s + strings.Repeat(" ", to-length(s)) }
 
 // gap is what stands before column i: less between columns of one group.
 func gap(columns []column, i int) string {
@@ -233,23 +276,12 @@ func gap(columns []column, i int) string {
 	return "  "
 }
 
-// writeGroups writes the upper head line and widens the last column of a group whose name is longer than its columns.
-func writeGroups(b *bytes.Buffer, columns []column, widths []int) {
-	line := strings.Repeat(" ", widths[0])
+// writeGroups writes the upper head line.
+func writeGroups(b *bytes.Buffer, columns []column, widths []int, first int) {
+	line := strings.Repeat(" ", first)
 	for i := 0; i < len(columns); {
-		end, room := i, 0
-		for end < len(columns) && (end == i || columns[end].group != "" && columns[end].group == columns[i].group) {
-			if end > i {
-				room += length(gap(columns, end))
-			}
-			room += widths[end+1]
-			end++
-		}
-		if short := length(columns[i].group) - room; short > 0 {
-			widths[i+1] += short
-			room += short
-		}
-		line += gap(columns, i) + strings.Repeat(" ", room-length(columns[i].group)) + columns[i].group
+		end, size := group(columns, widths, i)
+		line += gap(columns, i) + strings.Repeat(" ", size-length(columns[i].group)) + columns[i].group
 		i = end
 	}
 	b.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -277,16 +309,19 @@ func writeOutcomes(b *bytes.Buffer, s *judge.Summary) {
 	}
 	wrap(b, "outcomes  ", strings.Join(parts, " · ")+fmt.Sprintf(" · of %d planned", s.Total.Planned))
 	for _, f := range s.Total.Failures {
-		status := ""
+		what := f.Outcome
 		if f.Status != 0 {
-			status = fmt.Sprintf(" (%d)", f.Status)
+			what += fmt.Sprintf(" (%d)", f.Status)
 		}
-		wrap(b, fmt.Sprintf("  %6d × ", f.Requests), clip(f.Outcome+status+": "+f.Message, 2*width-40))
+		if f.Message != "" {
+			what += ": " + f.Message
+		}
+		wrap(b, fmt.Sprintf("  %6d × ", f.Requests), clip(printable(what), 2*width-40))
 	}
 }
 
 func writeDelays(b *bytes.Buffer, s *judge.Summary) {
-	names := []string{"on time", "sender busy", "no idle connection", "in-flight limit", "request not prepared"}
+	names := []string{"on time", "sender busy", "no idle connection", "in-flight limit", "request not prepared", "open-file limit"}
 	parts := []string{}
 	for cause, name := range names {
 		if d := s.Total.Delays.Of(record.Delay(cause)); d.Requests > 0 {
@@ -309,12 +344,38 @@ func writeWarnings(b *bytes.Buffer, s *judge.Summary) {
 }
 
 func writeFiles(b *bytes.Buffer, s *judge.Summary) {
-	if s.Dir != "" {
-		fmt.Fprintf(b, "files     %s: %s, %s, %s\n", s.Dir, SummaryFile, record.ManifestFile, record.ExchangesFile)
+	if s.Dir == "" {
+		return
+	}
+	there := []string{}
+	for _, name := range []string{SummaryFile, record.ManifestFile, record.ExchangesFile} {
+		if _, err := os.Stat(filepath.Join(s.Dir, name)); err == nil {
+			there = append(there, name)
+		}
+	}
+	if len(there) > 0 {
+		fmt.Fprintf(b, "files     %s: %s\n", printable(s.Dir), strings.Join(there, ", "))
 	}
 }
 
 func length(s string) int { return len([]rune(s)) }
+
+// printable writes what a terminal might obey, or could not show, as Go spells it in a string: a server's words are not ours.
+func printable(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		switch _, size := utf8.DecodeRuneInString(s[i:]); {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case strconv.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
+}
 
 func clip(s string, most int) string {
 	if r := []rune(s); len(r) > most {
@@ -323,11 +384,12 @@ func clip(s string, most int) string {
 	return s
 }
 
-// wrap writes head and text, broken at spaces into lines of at most width; further lines stand under the text.
+// wrap writes head and text as printable characters, broken at spaces into lines of at most width; further lines stand under the text.
 func wrap(b *bytes.Buffer, head, text string) {
 	line, indent := head, strings.Repeat(" ", length(head))
 	empty := true
 	for _, word := range strings.Fields(text) {
+		word = printable(word)
 		switch {
 		case empty:
 			line += word
