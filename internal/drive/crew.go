@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -59,7 +60,7 @@ func newCrew(r *run, id int) *crew {
 	return c
 }
 
-// warm dials n connections, some at a time.
+// warm dials n connections, some at a time. Of their errors, which mostly are the same, it returns the first.
 func (c *crew) warm(n int, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(c.dialing, limit)
 	defer cancel()
@@ -82,7 +83,20 @@ func (c *crew) warm(n int, limit time.Duration) error {
 		})
 	}
 	dialling.Wait()
-	return errors.Join(failed...)
+	for _, err := range failed {
+		if err != nil {
+			return c.unreached(err)
+		}
+	}
+	return nil
+}
+
+// unreached names the server once: an error of the network does so too.
+func (c *crew) unreached(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		err = op.Err
+	}
+	return fmt.Errorf("connect to %s: %w", c.run.cfg.Address, err)
 }
 
 // dial opens a connection and starts its reader.
