@@ -62,10 +62,10 @@ func failed(err error) error {
 	return &exit{code: exitFailed, err: err}
 }
 
-// misused makes err end the program with code 2.
+// misused makes err end the program with code 2. An err that knows its code and hint already keeps them.
 func misused(err error, hint string) error {
-	if err == nil {
-		return nil
+	if _, ok := errors.AsType[*exit](err); ok || err == nil {
+		return err
 	}
 	return &exit{code: exitUsage, err: err, hint: hint}
 }

@@ -53,7 +53,7 @@ var specFlags = []specFlag{
 	{name: "loops", key: "client.loops", kind: "n", usage: "event loops or pacers; 0 to choose"},
 	{name: "procs", key: "client.procs", kind: "n", usage: "GOMAXPROCS; 0 to choose"},
 	{name: "connections", key: "client.connections", kind: "n", usage: "connections made before the start; 0 to choose"},
-	{name: "spin", key: "client.spin", kind: "duration", usage: "busy wait before each due time; costs a core"},
+	{name: "spin", key: "client.spin", kind: "duration", usage: "busy wait before each due time, to send more exactly; costs a core for the whole run"},
 	{name: "out", key: "out", kind: "dir", usage: "run directory; a new one under ./runs when left out"},
 }
 

@@ -36,7 +36,8 @@ func demandOf(p *plan.Plan) (d demand) {
 // limit is what the system allows of something that each connection takes one of.
 type limit struct {
 	name      string
-	available int64 // connections; 0 when unknown
+	known     bool
+	available int64 // connections
 	remedy    string
 }
 
@@ -45,11 +46,13 @@ func limitsOf(env record.Environment) []limit {
 	return []limit{
 		{
 			name:      "open files (RLIMIT_NOFILE)",
+			known:     env.OpenFiles > 0,
 			available: max(0, int64(min(env.OpenFiles, 1<<40))-spareFiles),
-			remedy:    "raise the hard limit: ulimit -Hn as root, LimitNOFILE= in a systemd unit, --ulimit nofile= for a container",
+			remedy:    "ulimit -n 1024 or more; where that is refused raise the hard limit: ulimit -Hn as root, LimitNOFILE= in a systemd unit, --ulimit nofile= for a container",
 		},
 		{
 			name:      "local ports to one address (" + env.PortRange + ")",
+			known:     portCount(env.PortRange) > 0,
 			available: portCount(env.PortRange),
 			remedy:    "widen the range: sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
 		},
@@ -60,7 +63,9 @@ func limitsOf(env record.Environment) []limit {
 func checkLimits(d demand, limits []limit) (warnings []string, err error) {
 	for _, l := range limits {
 		switch {
+		case !l.known:
 		case l.available == 0:
+			return nil, misused(fmt.Errorf("%s leave none for connections, %d are for other uses", l.name, spareFiles), l.remedy)
 		case d.sure > l.available:
 			return nil, misused(fmt.Errorf("%d connections are asked for, and %s allow %d", d.sure, l.name, l.available), l.remedy)
 		case d.possible > l.available:

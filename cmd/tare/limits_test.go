@@ -30,6 +30,15 @@ func TestLimitsRefuseWhatSurelyDoesNotFit(t *testing.T) {
 	}
 }
 
+func TestALimitThatLeavesNoConnectionIsRefused(t *testing.T) {
+	for _, files := range []uint64{1, 20, spareFiles} {
+		_, err := checkLimits(demand{sure: 1}, limitsOf(record.Environment{OpenFiles: files}))
+		if e := asExit(err); err == nil || e.code != exitUsage || !strings.Contains(e.text(), "leave none for connections, 64 are for other uses\nhint: ulimit -n 1024") {
+			t.Errorf("%d open files: got %v, want a refusal with a hint", files, err)
+		}
+	}
+}
+
 func text(err error) string {
 	if err == nil {
 		return ""

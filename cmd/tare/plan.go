@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -31,7 +33,8 @@ coefficient of variation of the gaps that were drawn, and the ids. Equal ids mea
 		Args: cobra.MaximumNArgs(1),
 	}
 	read := addSpecFlags(c)
-	c.Flags().StringVar(&requests, "list", "", "list every request instead, as `jsonl`")
+	c.Flags().StringVar(&requests, "list", "", "list every request instead, as `jsonl` or csv")
+	completeWith(c, "list", "jsonl", "csv")
 	c.RunE = verb(func(c *cobra.Command, args []string) error {
 		spec, err := read(args)
 		if err != nil {
@@ -44,10 +47,10 @@ coefficient of variation of the gaps that were drawn, and the ids. Equal ids mea
 		switch requests {
 		case "":
 			return printPlan(c.Context(), c.OutOrStdout(), p)
-		case "jsonl":
-			return listPlan(c.Context(), c.OutOrStdout(), p)
+		case "jsonl", "csv":
+			return listPlan(c.Context(), c.OutOrStdout(), p, requests)
 		}
-		return misused(fmt.Errorf("--list: must be jsonl, got %q", requests), "")
+		return misused(fmt.Errorf("--list: must be jsonl or csv, got %q", requests), "")
 	})
 	return c
 }
@@ -170,7 +173,7 @@ func variationOf(s plan.Stage, d drawn) string {
 	return fmt.Sprintf("%.3f", cv)
 }
 
-// plannedRequest is one line of tare plan --list jsonl.
+// plannedRequest is one line of tare plan --list.
 type plannedRequest struct {
 	Index        int64    `json:"index"`
 	Stage        string   `json:"stage"`
@@ -181,10 +184,39 @@ type plannedRequest struct {
 	BodySHA256   string   `json:"body_sha256"`
 }
 
-func listPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
-	starts := knownStarts(p.Stages)
+// plannedColumns are the keys of a plannedRequest, as the head of a table.
+var plannedColumns = []string{"index", "stage", "due_ms", "stage_due_ms", "input_tokens", "output_tokens", "body_sha256"}
+
+// fields are the values of plannedColumns; empty where there is none.
+func (r *plannedRequest) fields() []string {
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return plain(*v)
+	}
+	return []string{
+		strconv.FormatInt(r.Index, 10), r.Stage, number(r.Due), number(r.StageDue), strconv.Itoa(r.InputTokens),
+		strconv.Itoa(r.OutputTokens), r.BodySHA256,
+	}
+}
+
+// listPlan writes every request as "jsonl" or "csv".
+func listPlan(ctx context.Context, to io.Writer, p *plan.Plan, format string) error {
 	w := bufio.NewWriter(to)
+	if format == "csv" {
+		table := csv.NewWriter(w)
+		err := errors.Join(table.Write(plannedColumns), eachPlanned(ctx, p, func(r *plannedRequest) error { return table.Write(r.fields()) }))
+		table.Flush()
+		return errors.Join(err, w.Flush())
+	}
 	e := json.NewEncoder(w)
+	err := eachPlanned(ctx, p, func(r *plannedRequest) error { return e.Encode(r) })
+	return errors.Join(err, w.Flush())
+}
+
+func eachPlanned(ctx context.Context, p *plan.Plan, put func(*plannedRequest) error) error {
+	starts := knownStarts(p.Stages)
 	_, err := walkPlan(ctx, p, func(r *plan.Request) error {
 		s := p.Stages[r.Stage]
 		sum := sha256.Sum256(r.Body)
@@ -197,12 +229,9 @@ func listPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
 		if !s.Closed && r.Stage < len(starts) {
 			line.Due = inMillis(starts[r.Stage] + r.Due)
 		}
-		return e.Encode(line)
+		return put(&line)
 	})
-	if err != nil {
-		return err
-	}
-	return w.Flush()
+	return err
 }
 
 // knownStarts are the starts of the stages that do not wait for replies, since the start of the run.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -49,9 +50,18 @@ A run that was killed is reported as far as its records reach.`,
 
 // checkRunDir refuses a directory that holds no run.
 func checkRunDir(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return misused(fmt.Errorf("%s: not a run directory, but a file", dir), "name its directory: tare report "+filepath.Dir(dir))
+	}
 	_, err := record.ReadManifest(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return misused(fmt.Errorf("%s: not a run directory: it has no %s", dir, record.ManifestFile), "tare run prints the directory it wrote to")
+	}
+	if _, missing := os.Stat(filepath.Join(dir, record.ExchangesFile)); err == nil && missing != nil {
+		return &exit{
+			code: exitFailed, err: fmt.Errorf("%s: no %s, which holds what was measured", dir, record.ExchangesFile),
+			hint: "copy the whole run directory: a report is computed from its records; summary.json, if it is there, has its numbers",
+		}
 	}
 	return err
 }

@@ -22,8 +22,22 @@ A run writes a directory of facts; every number is computed from that directory.
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.Version = toolLine()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newRun(), newPlan(), newReport(), newSim(), newDemo(), newSpec(), newVersion(), newExitCodes())
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if !c.Runnable() && c.HasSubCommands() {
+			refuseOtherWords(c)
+		}
+	}
 	return root
+}
+
+// refuseOtherWords lets a command that only groups others print its help, and take no word that names none of them.
+func refuseOtherWords(c *cobra.Command) {
+	c.Args = cobra.NoArgs
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 }
 
 // newExitCodes is a page of help: "tare help exit-codes".

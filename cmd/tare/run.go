@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,7 +44,12 @@ Exit codes:
 ` + exitCodesHelp,
 		Example: `  tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s
   tare run http://127.0.0.1:8000 --model my-model --concurrency 8 --requests 1000
-  tare run http://127.0.0.1:8000 --model my-model --stage rate=10,duration=30s --stage rate=20,duration=30s
+  tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --warmup 10s --arrival gamma --burstiness 0.5
+  tare run http://127.0.0.1:8000 --model my-model --rate 10 --requests 600 --arrival constant --max-in-flight 64
+  tare run http://127.0.0.1:8000 --model my-model --stage rate=10,duration=30s --stage rate=10,rate_to=20,duration=30s,gap=5s
+  tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --input-tokens 512 --output-tokens 128 --ignore-eos
+  tare run https://host/v1 --model my-model --endpoint completions --stream=false --rate 1 --requests 50 --timeout 30s
+  tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --header 'X-Team: blue' --strict --quiet
   tare run -f spec.yaml --seed 7 --out runs/seed-7
   tare run -f spec.yaml --dry-run`,
 		Args: cobra.MaximumNArgs(1),
@@ -115,7 +121,14 @@ func freeze(spec plan.Spec, secrets []string) (*plan.Plan, dialect.Dialect, erro
 		return nil, nil, err
 	}
 	p, err := plan.New(spec, d)
-	return p, d, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Empty() {
+		return nil, nil, misused(errors.New("the plan has no request: none falls due with this rate, duration and seed"),
+			"set a longer duration or a higher rate, or requests in place of the duration")
+	}
+	return p, d, nil
 }
 
 func dialectOptions(s plan.Spec, secrets []string) dialect.Options {
@@ -139,11 +152,11 @@ func (l load) perform(ctx context.Context, show *display, notices io.Writer) (fi
 	if err != nil {
 		return finished{}, err
 	}
-	m, err := l.manifest(env)
+	m, err := l.manifest(ctx, env)
 	if err != nil {
 		return finished{}, err
 	}
-	m.Warnings = warnings
+	m.Warnings = append(l.target.warnings, warnings...)
 	dir, err := createRunDir(l.plan.Spec.Out, time.Now())
 	if err != nil {
 		return finished{}, err
@@ -160,16 +173,36 @@ func (l load) perform(ctx context.Context, show *display, notices io.Writer) (fi
 }
 
 // manifest says what is known before the run.
-func (l load) manifest(env record.Environment) (*record.Manifest, error) {
+func (l load) manifest(ctx context.Context, env record.Environment) (*record.Manifest, error) {
 	spec, err := json.Marshal(l.plan.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("write spec: %w", err)
 	}
+	ids, err := l.earlyIDs(ctx)
+	if err != nil {
+		return nil, err
+	}
 	t := l.plan.Spec.Masked().Target
 	return &record.Manifest{
-		Schema: record.ManifestSchema, Tool: record.ThisTool(), Spec: spec, Env: env,
+		Schema: record.ManifestSchema, Tool: record.ThisTool(), Spec: spec, Env: env, Plan: ids,
 		Target: record.Target{URL: t.URL, Model: t.Model, Endpoint: t.Endpoint, Stream: t.Stream},
 	}, nil
+}
+
+// The largest plan whose ids are found before the start: some milliseconds of work.
+const (
+	earlyRequests = 5000
+	earlyTokens   = 1 << 20 // of all prompts
+)
+
+// earlyIDs are the ids of a small plan, so that a run which is killed has them too. Those of a larger one come with its end.
+func (l load) earlyIDs(ctx context.Context) (record.PlanIDs, error) {
+	n, exact := l.plan.Requests()
+	if !exact || n > earlyRequests || n*int64(l.plan.Spec.Workload.InputTokens) > earlyTokens {
+		return record.PlanIDs{}, nil
+	}
+	ids, err := l.plan.Identify(ctx)
+	return record.PlanIDs{PlanID: ids.PlanID, ContentID: ids.ContentID, Requests: ids.Requests, Complete: true}, err
 }
 
 // drive sends the load and leaves manifest and exchanges in dir, whole, whatever happens.
@@ -191,12 +224,24 @@ func (l load) drive(ctx context.Context, dir string, m *record.Manifest, show *d
 	show.clear()
 	closeErr := log.Close()
 	if !started {
-		return false, errors.Join(runErr, closeErr, abandonRunDir(dir))
+		return false, errors.Join(l.explained(runErr), closeErr, abandonRunDir(dir))
 	}
 	if runErr != nil {
 		m.State.Complete, m.State.Cause = false, runErr.Error()
 	}
 	return errors.Is(context.Cause(ctx), errInterrupted), errors.Join(runErr, closeErr, seal(m, dir))
+}
+
+// explained adds what to do about a run that did not start.
+func (l load) explained(err error) error {
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case noTLS:
+		return fmt.Errorf("%w\nhint: the server speaks plain HTTP: write http://", err)
+	case l.target.tls != nil && errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w\nhint: if the server speaks plain HTTP, write http://", err)
+	}
+	return err
 }
 
 // seal writes the manifest for the last time, with the hash of the binary that nothing was to wait for before.

@@ -63,6 +63,7 @@ func simulate(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(s.stop()) })
 	ts.Setenv("SIM", "http://"+s.addr)
+	ts.Setenv("SECURE_SIM", "https://"+s.addr)
 }
 
 // lines counts the lines of the last stdout: lines 20.

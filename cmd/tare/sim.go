@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"tare/internal/plan"
 	"tare/internal/sim"
 )
 
@@ -14,6 +17,7 @@ func newSim() *cobra.Command {
 	var cfg sim.Config
 	var procs int
 	var attended bool
+	var unread unreadable
 	c := &cobra.Command{
 		Use:   "sim",
 		Short: "Run a simulated server whose truth is known",
@@ -29,7 +33,7 @@ slow-headers=2s:0.1, empty:0.01, close-after-reply:0.1.`,
   tare sim --null`,
 		Args: cobra.NoArgs,
 		RunE: verb(func(c *cobra.Command, _ []string) error {
-			if err := cfg.Validate(); err != nil {
+			if err := errors.Join(unread.err(), cfg.Validate()); err != nil {
 				return misused(err, "")
 			}
 			if procs > 0 {
@@ -60,7 +64,37 @@ slow-headers=2s:0.1, empty:0.01, close-after-reply:0.1.`,
 	f.BoolVar(&cfg.HoldCPU, "hold-cpu", false, "loops keep their processor while waiting; needs --procs above --loops")
 	f.BoolVar(&attended, "attended", false, "end when stdin does, and not at Ctrl-C")
 	f.Lookup("attended").Hidden = true
+	unread.gather(f)
 	return c
+}
+
+// unreadable gathers the values of flags that could not be read, so that all are reported together.
+type unreadable struct{ faults []error }
+
+// gather makes every flag of f pass its faults on to u.
+func (u *unreadable) gather(f *pflag.FlagSet) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.DefValue == "0s" {
+			flag.DefValue = "" // the help leaves a zero away only while it knows the type
+		}
+		flag.Value = gathered{flag.Value, "--" + flag.Name, u}
+	})
+}
+
+func (u *unreadable) err() error { return errors.Join(u.faults...) }
+
+// gathered is a flag's value whose faults wait for those of the others.
+type gathered struct {
+	pflag.Value
+	name string
+	to   *unreadable
+}
+
+func (g gathered) Set(text string) error {
+	if err := g.Value.Set(text); err != nil {
+		g.to.faults = append(g.to.faults, fmt.Errorf("%s: %q: %w", g.name, text, err))
+	}
+	return nil
 }
 
 func serve(c *cobra.Command, cfg sim.Config, attended bool) error {
@@ -70,7 +104,20 @@ func serve(c *cobra.Command, cfg sim.Config, attended bool) error {
 	}
 	ctx, stop := until(c.Context())
 	defer stop()
+	if !attended {
+		fmt.Fprint(c.ErrOrStderr(), capacityLine(cfg))
+	}
 	return sim.Serve(ctx, cfg, func(addr string) { announce(c.OutOrStdout(), addr) })
+}
+
+// capacityLine says how much the server can do of what tare run asks for by default; it is empty where nothing limits it.
+func capacityLine(cfg sim.Config) string {
+	asked := plan.Defaults().Workload
+	perSecond, ok := cfg.Capacity(asked.InputTokens, asked.OutputTokens)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("capacity: %s requests/s of %d input and %d output tokens\n", short(perSecond), asked.InputTokens, asked.OutputTokens)
 }
 
 // listening begins the line by which a simulator says where it is; tare demo reads it.

@@ -11,8 +11,11 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"tare/internal/drive"
 	"tare/internal/plan"
@@ -26,6 +29,8 @@ type target struct {
 	header  []string
 	secrets []string // never to be printed or written
 	tls     *tls.Config
+
+	warnings []string
 }
 
 // targetOf resolves the target of a spec; dialectPath is what follows a base URL: /v1/chat/completions.
@@ -41,36 +46,73 @@ func targetOf(spec plan.Spec, dialectPath string) (target, error) {
 	}
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	out := target{address: net.JoinHostPort(u.Hostname(), port), host: u.Host, path: u.RequestURI()}
-	out.header, out.secrets = headerLines(t, spec.Masked().Target, u.User)
+	if err := out.addHeaders(t, spec.Masked().Target, u.User); err != nil {
+		return target{}, err
+	}
 	if u.Scheme == "https" {
 		out.tls, err = tlsConfig(t, u.Hostname())
 	}
 	return out, err
 }
 
-// headerLines are the request's further header lines, and the values in them that are secret. A header of the user's goes before
-// user info of the URL, and that before the API key.
-func headerLines(t, masked plan.Target, user *url.Userinfo) (lines, secrets []string) {
-	authorized := false
+// addHeaders fills in the request's further header lines, and the values in them that are secret.
+func (to *target) addHeaders(t, masked plan.Target, user *url.Userinfo) error {
 	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
-		lines = append(lines, name+": "+t.Headers[name])
+		to.header = append(to.header, name+": "+t.Headers[name])
 		if masked.Headers[name] != t.Headers[name] {
-			secrets = append(secrets, t.Headers[name])
+			to.secrets = append(to.secrets, t.Headers[name])
 		}
-		authorized = authorized || strings.EqualFold(name, "Authorization")
 	}
-	if authorized {
-		return lines, secrets
+	key, err := apiKey(t.APIKeyEnv)
+	if err != nil {
+		return err
 	}
-	if user != nil {
-		password, _ := user.Password() // empty when there is none
-		token := base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
-		return append(lines, "Authorization: Basic "+token), append(secrets, token)
+	to.authorize(t, user, key)
+	return nil
+}
+
+// authorize chooses who the requests come from. What was written for this run goes before what is in the environment: a header of
+// the user's, then user info of the URL, then the API key.
+func (to *target) authorize(t plan.Target, user *url.Userinfo, key string) {
+	const byHeader, byUser = "the header Authorization", "user info of the URL"
+	byKey := "the API key in the environment variable " + t.APIKeyEnv
+	own := slices.ContainsFunc(slices.Collect(maps.Keys(t.Headers)), func(name string) bool {
+		return strings.EqualFold(name, "Authorization")
+	})
+	chosen := ""
+	choose := func(given bool, what, scheme, token string) {
+		switch {
+		case !given:
+		case chosen != "":
+			to.warnings = append(to.warnings, what+" is not sent: "+chosen+" goes before it")
+		case scheme != "":
+			to.header, to.secrets = append(to.header, "Authorization: "+scheme+" "+token), append(to.secrets, token)
+			fallthrough
+		default:
+			chosen = what
+		}
 	}
-	if key := strings.TrimSpace(os.Getenv(t.APIKeyEnv)); t.APIKeyEnv != "" && key != "" {
-		return append(lines, "Authorization: Bearer "+key), append(secrets, key)
+	choose(own, byHeader, "", "")
+	choose(user != nil, byUser, "Basic", basicToken(user))
+	choose(key != "", byKey, "Bearer", key)
+}
+
+func basicToken(user *url.Userinfo) string {
+	password, _ := user.Password() // empty when there is none
+	return base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
+}
+
+// apiKey reads the key from its environment variable, without the space around it. A line break within it would begin another header.
+func apiKey(variable string) (key string, err error) {
+	if variable == "" {
+		return "", nil
 	}
-	return lines, secrets
+	key = strings.TrimSpace(os.Getenv(variable))
+	if strings.ContainsFunc(key, unicode.IsControl) || !utf8.ValidString(key) {
+		return "", misused(fmt.Errorf("environment variable %s: the API key must not have line breaks or other control characters", variable),
+			"set it to the bare key, on one line")
+	}
+	return key, nil
 }
 
 func tlsConfig(t plan.Target, name string) (*tls.Config, error) {
@@ -89,11 +131,15 @@ func tlsConfig(t plan.Target, name string) (*tls.Config, error) {
 	return c, nil
 }
 
-// driveConfig says how the drive is to carry a spec out against t.
+// driveConfig says how the drive is to carry a spec out against t. Fewer loops fit into a number of processors that was asked for.
 func driveConfig(s plan.Spec, t target) drive.Config {
+	loops := s.Client.Loops
+	if loops == 0 && s.Client.Procs > 0 {
+		loops = max(1, min(runtime.NumCPU()-1, s.Client.Procs-2))
+	}
 	return drive.Config{
 		Address: t.address, Host: t.host, Path: t.path, Header: t.header, TLS: t.tls, RunID: "tare-" + shortID(),
 		Timeout: s.Target.Timeout, ConnectTimeout: s.Target.ConnectTimeout, IdleTimeout: s.Target.IdleTimeout, Drain: s.Load.Drain,
-		Engine: s.Client.Engine, Loops: s.Client.Loops, Procs: s.Client.Procs, Connections: s.Client.Connections, Spin: s.Client.Spin,
+		Engine: s.Client.Engine, Loops: loops, Procs: s.Client.Procs, Connections: s.Client.Connections, Spin: s.Client.Spin,
 	}
 }

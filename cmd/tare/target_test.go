@@ -1,7 +1,12 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"tare/internal/plan"
@@ -35,10 +40,13 @@ func TestAuthorizationComesFromTheHeaderFirst(t *testing.T) {
 		headers map[string]string
 		want    []string
 		secret  string
+		warned  string
 	}{
-		{"header", "http://u:p@a", map[string]string{"authorization": "Bearer own"}, []string{"authorization: Bearer own"}, "Bearer own"},
-		{"user info", "http://u:p@a", nil, []string{"Authorization: Basic dTpw"}, "dTpw"},
-		{"environment", "http://a", map[string]string{"X-Team": "blue"}, []string{"X-Team: blue", "Authorization: Bearer sk-environment"}, "sk-environment"},
+		{"header", "http://u:p@a", map[string]string{"authorization": "Bearer own"}, []string{"authorization: Bearer own"}, "Bearer own",
+			"user info of the URL is not sent: the header Authorization goes before it|the API key in the environment variable KEY_OF_THE_TEST is not sent: the header Authorization goes before it"},
+		{"user info", "http://u:p@a", nil, []string{"Authorization: Basic dTpw"}, "dTpw",
+			"the API key in the environment variable KEY_OF_THE_TEST is not sent: user info of the URL goes before it"},
+		{"environment", "http://a", map[string]string{"X-Team": "blue"}, []string{"X-Team: blue", "Authorization: Bearer sk-environment"}, "sk-environment", ""},
 	} {
 		spec := plan.Defaults()
 		spec.Target.URL, spec.Target.Headers, spec.Target.APIKeyEnv = c.url, c.headers, "KEY_OF_THE_TEST"
@@ -46,5 +54,52 @@ func TestAuthorizationComesFromTheHeaderFirst(t *testing.T) {
 		if err != nil || !slices.Equal(got.header, c.want) || !slices.Equal(got.secrets, []string{c.secret}) {
 			t.Errorf("%s: got header %q, secrets %q, error %v, want %q and %q", c.name, got.header, got.secrets, err, c.want, c.secret)
 		}
+		if warned := strings.Join(got.warnings, "|"); warned != c.warned {
+			t.Errorf("%s: warnings: got %q, want %q", c.name, warned, c.warned)
+		}
+	}
+}
+
+func TestTLSToAPlainServerIsExplained(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	spec := plan.Defaults()
+	spec.Target.URL, spec.Target.Model, spec.Out = "https"+strings.TrimPrefix(server.URL, "http"), "m", filepath.Join(t.TempDir(), "out")
+	spec.Load.Rate, spec.Load.Requests = 100, 50
+	l, err := newLoad(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.perform(t.Context(), nil, io.Discard)
+	address := strings.TrimPrefix(server.URL, "http://")
+	if err == nil || !strings.HasSuffix(err.Error(), "\nhint: the server speaks plain HTTP: write http://") || strings.Count(err.Error(), address) != 1 {
+		t.Errorf("got %v, want an error that names %s once, and a hint to write http://", err, address)
+	}
+}
+
+func TestAnAPIKeyCannotAddAHeader(t *testing.T) {
+	spec := plan.Defaults()
+	spec.Target.URL, spec.Target.APIKeyEnv = "http://a", "KEY_OF_THE_TEST"
+	t.Setenv("KEY_OF_THE_TEST", "sk-secret\r\nX-Admin: 1")
+	_, err := targetOf(spec, "/v1/chat/completions")
+	if e := asExit(err); e.code != exitUsage || !strings.Contains(e.text(), "KEY_OF_THE_TEST") || strings.Contains(e.text(), "secret") {
+		t.Errorf("got code %d and %q, want 2 and the variable's name without its value", e.code, e.text())
+	}
+	t.Setenv("KEY_OF_THE_TEST", "sk-secret\n")
+	got, err := targetOf(spec, "/v1/chat/completions")
+	if want := []string{"Authorization: Bearer sk-secret"}; err != nil || !slices.Equal(got.header, want) {
+		t.Errorf("line break behind the key: got %q, %v, want %q", got.header, err, want)
+	}
+}
+
+func TestLoopsFitIntoTheProcessorsAskedFor(t *testing.T) {
+	spec := plan.Defaults()
+	spec.Client.Procs = 3
+	if got := driveConfig(spec, target{}).Loops; got != 1 {
+		t.Errorf("loops for 3 processors: got %d, want 1", got)
+	}
+	spec.Client.Procs, spec.Client.Loops = 8, 4
+	if got := driveConfig(spec, target{}).Loops; got != 4 {
+		t.Errorf("loops asked for: got %d, want 4", got)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,13 +16,14 @@ func newVersion() *cobra.Command {
 		Short: "Print which tare this is",
 		Args:  cobra.NoArgs,
 		RunE: verb(func(c *cobra.Command, _ []string) error {
-			t := record.ThisTool()
-			fmt.Fprintf(c.OutOrStdout(), "tare %s", t.Version)
-			if t.Revision != "" {
-				fmt.Fprintf(c.OutOrStdout(), " %s", t.Revision)
-			}
-			fmt.Fprintf(c.OutOrStdout(), " %s %s/%s\n", t.GoVersion, runtime.GOOS, runtime.GOARCH)
-			return nil
+			_, err := fmt.Fprintln(c.OutOrStdout(), toolLine())
+			return err
 		}),
 	}
+}
+
+// toolLine names the program, its Go and its system.
+func toolLine() string {
+	t := record.ThisTool()
+	return strings.Join(strings.Fields(fmt.Sprintf("tare %s %s %s %s/%s", t.Version, t.Revision, t.GoVersion, runtime.GOOS, runtime.GOARCH)), " ")
 }
