@@ -174,13 +174,16 @@ func itl(r *Reply, t *Tally) bool {
 		}
 		gap := between(r.Tokens[from].Arrival, r.Tokens[i].Arrival)
 		from, defined = i, true
-		if gap.low != gap.high {
+		switch {
+		case gap.low != gap.high:
 			t.bound(span{gap.low / n, gap.high / n}, n)
-			continue
+		case n == 1:
+			t.Add(gap.low)
+		default:
+			whole, rest := gap.low/n, gap.low%n
+			t.exact.AddN(whole, n-rest) // the nanoseconds that do not divide go to rest of them, so that the sum stays exact
+			t.exact.AddN(whole+1, rest)
 		}
-		whole, rest := gap.low/n, gap.low%n
-		t.exact.AddN(whole, n-rest) // the nanoseconds that do not divide go to rest of them, so that the sum stays exact
-		t.exact.AddN(whole+1, rest)
 	}
 	return defined
 }

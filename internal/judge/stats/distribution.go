@@ -47,18 +47,23 @@ func (d *Distribution) AddN(v, n int64) {
 		d.min, d.max = v, v
 	}
 	d.n += n
-	d.min, d.max = min(d.min, v), max(d.max, v)
-	side, m := 0, uint64(v)
+	if v < d.min {
+		d.min = v
+	}
+	if v > d.max {
+		d.max = v
+	}
+	side, m := &d.sides[0], uint64(v)
 	if v < 0 {
-		side, m = 1, -m
+		side, m = &d.sides[1], -m
 	}
 	o, sub, above := locate(m)
-	oct := d.sides[side][o]
+	oct := side[o]
 	if oct == nil {
 		oct = new(octave)
-		d.sides[side][o] = oct
+		side[o] = oct
 	}
-	b := &oct[sub]
+	b := &oct[sub%subs]
 	b.count += uint64(n)
 	b.above += above * uint64(n)
 }
