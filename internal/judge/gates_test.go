@@ -155,7 +155,7 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 // goroutines makes a run that of an engine whose two pacers have no thread of their own, with cpuMs of CPU time in 10 s.
 func goroutines(cpuMs float64) func(*record.Manifest) {
 	return func(m *record.Manifest) {
-		m.Client.Engine, m.Client.GOMAXPROCS = "goroutine", 2
+		m.Client.Engine, m.Client.GOMAXPROCS, m.Env.CPUs = "goroutine", 4, 2 // more threads than processors
 		m.Loops = []record.Loop{{WallNs: 10e9}, {WallNs: 10e9}}
 		m.State.CPUMs = cpuMs
 	}

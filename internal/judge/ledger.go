@@ -142,7 +142,7 @@ func (l *Ledger) during(at time.Duration, guess int) *account {
 func (l *Ledger) Finish(tail record.Tail) *Summary {
 	m := l.manifest
 	s := &Summary{Schema: SummarySchema, Stages: []Part{}}
-	e := &verdict.Evidence{Client: m.Client, Clock: m.Clock, Loops: m.Loops, State: m.State, Recorded: l.recorded, Duplicates: l.duplicates}
+	e := &verdict.Evidence{Client: m.Client, Clock: m.Clock, Loops: m.Loops, State: m.State, CPUs: m.Env.CPUs, Recorded: l.recorded, Duplicates: l.duplicates}
 	total := newAccount(len(l.table))
 	var all sum
 	for i, stage := range m.Stages {

@@ -12,6 +12,7 @@ type Evidence struct {
 	Clock  record.Clock
 	Loops  []record.Loop
 	State  record.State
+	CPUs   int // usable by the client's process; 0 when unknown
 
 	Planned    int64 // requests of all stages, warm-up included
 	Recorded   int64 // exchanges in the log, each index counted once
@@ -25,6 +26,14 @@ func (e *Evidence) Killed() bool { return !e.State.Complete }
 
 // idle reports whether the plan held no request.
 func (e *Evidence) idle() bool { return e.Planned == 0 && e.Recorded == 0 && !e.OpenEnded }
+
+// processors is how many processors the client's process could use at once; 0 when unknown.
+func (e *Evidence) processors() int {
+	if e.CPUs > 0 {
+		return min(e.Client.GOMAXPROCS, e.CPUs)
+	}
+	return e.Client.GOMAXPROCS
+}
 
 // Interrupted reports whether the run was ended early on purpose.
 func (e *Evidence) Interrupted() bool { return e.State.Cause != "" }

@@ -257,14 +257,14 @@ func loopLoad(e *Evidence) []finding {
 		if l.WallNs > 0 && l.CPUNs > 0 {
 			all = append(all, load(fmt.Sprintf("loop %d", i), l, e.Client.SpinNs))
 		}
-		whole.WallNs = max(whole.WallNs, l.WallNs*int64(e.Client.GOMAXPROCS))
+		whole.WallNs = max(whole.WallNs, l.WallNs*int64(e.processors()))
 		whole.Sent += l.Sent
 	}
 	switch {
 	case len(all) > 0:
 		return all
 	case whole.WallNs > 0 && whole.CPUNs > 0:
-		return []finding{load(fmt.Sprintf("the process on %d processors", e.Client.GOMAXPROCS), whole, e.Client.SpinNs)}
+		return []finding{load(fmt.Sprintf("the process on %d processors", e.processors()), whole, e.Client.SpinNs)}
 	}
 	return []finding{{level: Unobservable, measured: "the loops' CPU time is not in the manifest"}}
 }
