@@ -219,6 +219,14 @@ func TestTextNamesTheFilesThatAreThere(t *testing.T) {
 	}
 }
 
+func TestTextLeavesAnUnknownContentOut(t *testing.T) {
+	m, all := manifest(), exchanges()
+	m.Plan.ContentID = ""
+	if got := string(text(t, summarize(t, m, all))); !strings.Contains(got, "· plan abababababab\n") {
+		t.Errorf("the line of the run does not end with the plan:\n%s", got)
+	}
+}
+
 func TestTextHasNoColonWithoutAMessage(t *testing.T) {
 	m, all := manifest(), exchanges()
 	all[200].Outcome, all[200].Status, all[200].Error = record.HTTPError, 302, ""

@@ -89,7 +89,10 @@ func writeRun(b *bytes.Buffer, s *judge.Summary) {
 		run += fmt.Sprintf(", %s", span(end))
 	}
 	if r.Plan.PlanID != "" {
-		run += " · plan " + short(r.Plan.PlanID) + " · content " + short(r.Plan.ContentID)
+		run += " · plan " + short(r.Plan.PlanID)
+	}
+	if r.Plan.ContentID != "" {
+		run += " · content " + short(r.Plan.ContentID)
 	}
 	wrap(b, "run     ", run)
 	b.WriteByte('\n')
