@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -47,16 +48,25 @@ func (d *display) show(p drive.Progress) {
 	}
 	p = together(d.ticks)
 	d.next, d.ticks = p.At+d.every, d.ticks[:0]
-	line := statusLine(p, d.stages[p.Stage])
+	parts := statusParts(p, d.stages[p.Stage])
 	if !d.rewrite {
-		fmt.Fprintln(d.to, line)
+		fmt.Fprintln(d.to, strings.Join(append([]string{timeOf(p)}, parts...), "  "))
 		return
 	}
-	line = bar(p) + line
-	if d.width > 0 && len(line) >= d.width {
-		line = line[:d.width-1]
+	fmt.Fprint(d.to, "\r\x1b[K"+fitting(append([]string{progressOf(p)}, parts...), d.width))
+}
+
+// fitting joins as many parts as a terminal so wide has room for, and those that come first go first; all if the width is unknown.
+func fitting(parts []string, width int) string {
+	line := parts[0]
+	for _, part := range parts[1:] {
+		longer := line + "  " + part
+		if width > 0 && utf8.RuneCountInString(longer) >= width {
+			return line
+		}
+		line = longer
 	}
-	fmt.Fprint(d.to, "\r\x1b[K"+line)
+	return line
 }
 
 // together is the last tick with the mean rates and the worst delays of all.
@@ -78,20 +88,34 @@ func (d *display) clear() {
 	}
 }
 
-// statusLine says how the run stands.
-func statusLine(p drive.Progress, stage plan.Stage) string {
-	var b strings.Builder
-	b.WriteString(clockTime(p.At))
+// timeOf says how long the run has gone on, and how long it will: for a line that stays.
+func timeOf(p drive.Progress) string {
 	if left := p.End - p.At; p.End > 0 && left > 0 {
-		fmt.Fprintf(&b, " (%s left)", clockTime(left))
+		return fmt.Sprintf("%s (%s left)", clockTime(p.At), clockTime(left))
 	}
-	fmt.Fprintf(&b, "  %s: %s/s", p.Stage, short(p.RatePerS))
+	return clockTime(p.At)
+}
+
+// progressOf shows the same as a bar, where the end is known: for a line that is written over.
+func progressOf(p drive.Progress) string {
+	if p.End <= 0 {
+		return clockTime(p.At)
+	}
+	return bar(p) + " " + clockTime(max(0, p.End-p.At)) + " left"
+}
+
+// statusParts say how the run stands, what matters most first.
+func statusParts(p drive.Progress, stage plan.Stage) []string {
+	sending := p.Stage + ": " + short(p.RatePerS)
 	if !stage.Closed {
-		fmt.Fprintf(&b, " of %s", short((stage.Rate+stage.RateTo)/2))
+		sending += " of " + short((stage.Rate+stage.RateTo)/2)
 	}
-	fmt.Fprintf(&b, "  in flight %d  done %d  failed %d  %s tok/s", p.InFlight, p.Done, p.Failed, short(p.TokensPerS))
-	fmt.Fprintf(&b, "  p99 slip %s lag %s", millis(p.SlipP99), millis(p.LagP99))
-	return b.String()
+	return []string{
+		sending + "/s",
+		fmt.Sprintf("%d in flight", p.InFlight), fmt.Sprintf("%d done", p.Done), fmt.Sprintf("%d failed", p.Failed),
+		short(p.TokensPerS) + " tokens/s",
+		"p99 slip " + millis(p.SlipP99) + ", lag " + millis(p.LagP99),
+	}
 }
 
 // short is a number in three digits where it is small, whole where it is not.
@@ -113,12 +137,9 @@ func clockTime(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// bar is how far the run has come, in 20 columns; empty when its end is not known.
+// bar is how far the run has come, in 10 columns.
 func bar(p drive.Progress) string {
-	if p.End <= 0 {
-		return ""
-	}
-	const columns = 20
+	const columns = 10
 	full := int(columns * max(0, min(1, float64(p.At)/float64(p.End))))
-	return "[" + strings.Repeat("=", full) + strings.Repeat(" ", columns-full) + "] "
+	return "[" + strings.Repeat("=", full) + strings.Repeat(" ", columns-full) + "]"
 }

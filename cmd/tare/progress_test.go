@@ -18,8 +18,8 @@ func TestProgressWritesALineEachFiveSeconds(t *testing.T) {
 			SlipP99: 40 * time.Microsecond, LagP99: 120 * time.Microsecond,
 		})
 	}
-	want := "0:05 (0:25 left)  20/s: 19.9/s of 20.0  in flight 3  done 90  failed 1  640 tok/s  p99 slip 0.04 ms lag 0.12 ms\n" +
-		"0:10 (0:20 left)  20/s: 19.9/s of 20.0  in flight 3  done 90  failed 1  640 tok/s  p99 slip 0.04 ms lag 0.12 ms\n"
+	want := "0:05 (0:25 left)  20/s: 19.9 of 20.0/s  3 in flight  90 done  1 failed  640 tokens/s  p99 slip 0.04 ms, lag 0.12 ms\n" +
+		"0:10 (0:20 left)  20/s: 19.9 of 20.0/s  3 in flight  90 done  1 failed  640 tokens/s  p99 slip 0.04 ms, lag 0.12 ms\n"
 	if got := b.String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
@@ -36,15 +36,26 @@ func TestBarFollowsTheRun(t *testing.T) {
 		at   time.Duration
 		want string
 	}{
-		{-time.Second, "[                    ] "},
-		{5 * time.Second, "[==========          ] "},
-		{15 * time.Second, "[====================] "},
+		{-time.Second, "[          ] 0:11 left"},
+		{5 * time.Second, "[=====     ] 0:05 left"},
+		{15 * time.Second, "[==========] 0:00 left"},
 	} {
-		if got := bar(drive.Progress{At: c.at, End: 10 * time.Second}); got != c.want {
+		if got := progressOf(drive.Progress{At: c.at, End: 10 * time.Second}); got != c.want {
 			t.Errorf("at %v: got %q, want %q", c.at, got, c.want)
 		}
 	}
-	if got := bar(drive.Progress{At: time.Second}); got != "" {
-		t.Errorf("without a known end: got %q, want none", got)
+	if got := progressOf(drive.Progress{At: time.Second}); got != "0:01" {
+		t.Errorf("without a known end: got %q, want the time gone", got)
+	}
+}
+
+func TestANarrowTerminalGetsWholePartsOnly(t *testing.T) {
+	parts := []string{"[=] 0:05 left", "a: 20", "3 in flight"}
+	for width, want := range map[int]string{
+		0: "[=] 0:05 left  a: 20  3 in flight", 34: "[=] 0:05 left  a: 20  3 in flight", 33: "[=] 0:05 left  a: 20", 5: "[=] 0:05 left",
+	} {
+		if got := fitting(parts, width); got != want {
+			t.Errorf("width %d: got %q, want %q", width, got, want)
+		}
 	}
 }

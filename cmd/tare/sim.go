@@ -60,7 +60,7 @@ slow-headers=2s:0.1, empty:0.01, close-after-reply:0.1.`,
 	f.BoolVar(&cfg.Null, "null", false, "answer at once with precomputed bytes")
 	f.IntVar(&cfg.Loops, "loops", 1, "event loops; more than one only with --null")
 	f.IntVar(&procs, "procs", 0, "GOMAXPROCS; 0 for what the machine has")
-	f.BoolVar(&cfg.Spin, "spin", false, "loops never sleep, each taking a core (Linux)")
+	f.BoolVar(&cfg.Spin, "spin", false, "loops never sleep: more exact, and costs a core each (Linux)")
 	f.BoolVar(&cfg.HoldCPU, "hold-cpu", false, "loops keep their processor while waiting; needs --procs above --loops")
 	f.BoolVar(&attended, "attended", false, "end when stdin does, and not at Ctrl-C")
 	f.Lookup("attended").Hidden = true
