@@ -56,9 +56,10 @@ func reply(x *record.Exchange, ttft time.Duration) {
 	x.End = record.At(at - 9*time.Millisecond)
 }
 
-// delay makes x late by slip, and its reply with it.
+// delay makes x late by slip, and its reply with it. As with real senders, the connection is taken at the moment of the send.
 func delay(x *record.Exchange, slip time.Duration, why record.Delay) {
 	x.FirstWrite, x.Delay = record.At(x.Due+slip), why
+	x.Issued, x.ConnReady = x.FirstWrite, x.FirstWrite
 	reply(x, 50*time.Millisecond)
 }
 

@@ -119,10 +119,14 @@ func connect(r *Reply, t *Tally) bool {
 	return ok
 }
 
-// ConnectWait returns how long after its due time r found a connection to write on; ok is false when an idle one was there.
+// ConnectWait returns how long after its due time r found a connection to write on, when it was late since one had to be
+// dialled; else ok is false and the wait 0.
 func ConnectWait(r *Reply) (wait time.Duration, ok bool) {
 	ready, known := r.ConnReady.Get()
-	return ready - r.Due, known && r.Delay == record.DelayNoConnection
+	if !known || r.Delay != record.DelayNoConnection {
+		return 0, false
+	}
+	return ready - r.Due, true
 }
 
 func receiveLag(r *Reply, t *Tally) bool {
