@@ -91,9 +91,19 @@ type gathered struct {
 }
 
 func (g gathered) Set(text string) error {
-	if err := g.Value.Set(text); err != nil {
-		g.to.faults = append(g.to.faults, fmt.Errorf("%s: %q: %w", g.name, text, err))
+	err := g.Value.Set(text)
+	wanted := map[string]string{
+		"int": "a whole number", "uint64": "a whole number of 0 or more", "bool": "true or false", "duration": "a duration like 50ms",
+	}[g.Type()]
+	switch {
+	case err == nil:
+		return nil
+	case wanted != "":
+		err = fmt.Errorf("%s: must be %s, got %q", g.name, wanted, text)
+	default:
+		err = fmt.Errorf("%s: %w", g.name, err)
 	}
+	g.to.faults = append(g.to.faults, err)
 	return nil
 }
 
