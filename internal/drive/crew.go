@@ -219,7 +219,7 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 			c.issue(b, c.board(j, due, now), j.bytes)
 			c.ring.taken()
 		} else {
-			if !c.unconnected(now, len(c.berths)+c.dialling) || c.mayDial == 0 {
+			if !c.unconnected(j, now, len(c.berths)+c.dialling) || c.mayDial == 0 {
 				return now + longestWait
 			}
 			c.issueOnNew(j, due, now)
@@ -234,7 +234,7 @@ func (c *crew) board(j *job, due, now time.Duration) *flight {
 	if f == nil {
 		f = &flight{reader: c.run.dialect.NewReader(), secrets: c.run.cfg.Secrets}
 	}
-	f.begin(j, due, now, c.cause(j, due, now))
+	f.begin(j, due, c.issued(j, now), c.cause(j, due, now))
 	return f
 }
 

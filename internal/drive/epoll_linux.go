@@ -195,7 +195,7 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 			now = l.clock.Now()
 			continue
 		}
-		if !l.unconnected(now, len(l.lines)-len(l.free)) || l.dials == 0 || !l.wanted(now) {
+		if !l.unconnected(j, now, len(l.lines)-len(l.free)) || l.dials == 0 || !l.wanted(now) {
 			l.waiting = true
 			return now + longestWait
 		}
@@ -234,7 +234,7 @@ func (l *loop) issue(c *line, j *job, due, now time.Duration) bool {
 	if f == nil {
 		f = &flight{reader: l.reader, secrets: l.run.cfg.Secrets}
 	}
-	f.begin(j, due, now, l.cause(j, due, now))
+	f.begin(j, due, l.issued(j, now), l.cause(j, due, now))
 	l.occupy(j)
 	f.x.ConnReady, f.x.FirstWrite, f.x.Reused = record.At(now), record.At(first), c.served > 0
 	l.board(c, f)

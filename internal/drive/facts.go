@@ -42,13 +42,15 @@ func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender
 	for i := range m.Stages {
 		s := &m.Stages[i]
 		s.Planned = r.time.planned[i].Load()
-		if at, ok := r.time.start(i); ok {
-			over, ok := r.time.end(i)
-			if !ok {
-				over = end
-			}
-			s.StartMs, s.EndMs = ms(at), ms(max(at, min(over, stopped)))
+		at, started := r.time.start(i)
+		if !started {
+			at = min(end, stopped)
 		}
+		over, known := r.time.end(i)
+		if !known {
+			over = end
+		}
+		s.StartMs, s.EndMs = ms(at), ms(max(at, min(over, stopped)))
 	}
 	for _, s := range senders {
 		m.Loops = append(m.Loops, s.account())

@@ -1,8 +1,10 @@
 package drive
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"syscall"
 	"time"
 
 	"tare/internal/drive/clock"
@@ -21,6 +23,8 @@ type shard struct {
 	freedStage int
 	blocked    record.Delay  // what held the first job up last
 	blockedAt  time.Duration // and when
+	waiting    int64         // index of the job that was the first to find no connection
+	since      time.Duration // and when it did
 
 	tally  tally
 	window *window
@@ -30,7 +34,7 @@ type shard struct {
 func newShard(r *run, id int) shard {
 	return shard{
 		run: r, id: id, clock: r.clock, ring: r.rings[id], rec: recorder{to: r.writer},
-		freedStage: -1, blockedAt: math.MinInt64, window: &r.windows[id],
+		freedStage: -1, waiting: -1, blockedAt: math.MinInt64, window: &r.windows[id],
 	}
 }
 
@@ -92,14 +96,25 @@ func (s *shard) full(j *job, now time.Duration) bool {
 	return true
 }
 
-// unconnected takes note that no connection was there for the first job. It reports whether another may be opened.
-func (s *shard) unconnected(now time.Duration, open int) bool {
+// unconnected takes note that no connection was there for j, the first job. It reports whether another may be opened.
+func (s *shard) unconnected(j *job, now time.Duration, open int) bool {
+	if s.waiting != j.index {
+		s.waiting, s.since = j.index, now
+	}
 	s.blocked, s.blockedAt = record.DelayNoConnection, now
 	if open < s.run.linesPerLoop {
 		return true
 	}
 	s.blocked = record.DelayFileLimit
 	return false
+}
+
+// issued is when j was taken up: now, or when it began to wait for a connection.
+func (s *shard) issued(j *job, now time.Duration) time.Duration {
+	if s.waiting == j.index {
+		return s.since
+	}
+	return now
 }
 
 // share is this slice's part of a whole n.
@@ -160,6 +175,9 @@ func (s *shard) refuse(j *job, due time.Duration, cause error) {
 	x := j.notSent(s.run.time)
 	x.Due, x.Issued, x.End = due, record.At(now), record.At(now)
 	x.Delay = record.DelayNoConnection
+	if errors.Is(cause, syscall.EMFILE) || errors.Is(cause, syscall.ENFILE) {
+		x.Delay = record.DelayFileLimit
+	}
 	x.Outcome, x.Error = record.ConnectFailed, fmt.Sprintf("connect to %s: %v", s.run.cfg.Address, cause)
 	s.rec.add(x, now)
 	s.tally.failed++
