@@ -49,9 +49,14 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 		{name: "a slow server", change: func(x *record.Exchange) *record.Exchange { reply(x, 30*time.Second); return x }, gate: "C4", level: verdict.CertifiedLevel, class: verdict.Valid},
 		{name: "a server slow to accept", change: func(x *record.Exchange) *record.Exchange {
 			delay(x, 3*time.Second, record.DelayNoConnection)
-			x.ConnReady = record.At(x.Due + 3*time.Second)
+			x.Issued, x.ConnReady = record.At(x.Due), record.At(x.Due+3*time.Second)
 			return x
 		}, gate: "C3", level: verdict.CertifiedLevel, class: verdict.Valid},
+		{name: "a busy client that dials late", change: func(x *record.Exchange) *record.Exchange {
+			delay(x, 3*time.Second, record.DelayNoConnection)
+			x.Issued = record.At(x.Due + 3*time.Second - ms)
+			return x
+		}, gate: "C3", level: verdict.Failed, class: verdict.InvalidClient},
 		{name: "a server that refuses connections", change: func(x *record.Exchange) *record.Exchange {
 			if x.Index%2 == 0 {
 				fail(x, record.ConnectFailed, "refused")

@@ -119,14 +119,15 @@ func connect(r *Reply, t *Tally) bool {
 	return ok
 }
 
-// ConnectWait returns how long after its due time r found a connection to write on, when it was late since one had to be
-// dialled; else ok is false and the wait 0.
+// ConnectWait returns how long r, once it was taken up, waited for a connection to be dialled, when that made it late; else
+// ok is false and the wait 0.
 func ConnectWait(r *Reply) (wait time.Duration, ok bool) {
+	issued, taken := r.Issued.Get()
 	ready, known := r.ConnReady.Get()
-	if !known || r.Delay != record.DelayNoConnection {
+	if !taken || !known || r.Delay != record.DelayNoConnection {
 		return 0, false
 	}
-	return ready - r.Due, true
+	return ready - issued, true
 }
 
 func receiveLag(r *Reply, t *Tally) bool {
