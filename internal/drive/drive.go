@@ -190,7 +190,7 @@ func resolve(ctx context.Context, hostport string) (netip.AddrPort, error) {
 	}
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("look up %s: %w", host, err)
+		return netip.AddrPort{}, err // it names the host
 	}
 	n, err := net.DefaultResolver.LookupPort(ctx, "tcp", port)
 	if err != nil {
