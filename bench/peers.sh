@@ -12,13 +12,13 @@ TOK_RATES=${TOK_RATES:-300 1000}        # requests per second of profile tok, 32
 CONCURRENCY=${CONCURRENCY:-64}          # requests in flight of profile closed
 LADDER=${LADDER:-2000 3000 4000 6000 8000 10000 13000 17000 22000 28000 36000 45000 55000 65000 80000}
 LIMIT_DURATION=${LIMIT_DURATION:-5}     # seconds of load on each step of profile limit
-TOOLS=${TOOLS:-tare-epoll | tare-goroutine | net/http | net/http+jsontare-goroutine net/http net/http+json vegeta k6 wrk hey}
+TOOLS=${TOOLS:-tare-epoll tare-goroutine net/http net/http+json vegeta k6 wrk hey}
 PEERS=${PEERS:-}                        # a folder looked into before PATH
 CLIENT_CPU=${CLIENT_CPU:-0}
 SERVER_CPU=${SERVER_CPU:-1}
 CONNECTIONS=${CONNECTIONS:-256}
-SIM_COAL=${SIM_COAL:---null --procs 2 --hold-cpu}
-SIM_TOK=${SIM_TOK:---null --ttft 5ms --gap 2ms --procs 2 --hold-cpu}
+SIM_COAL=${SIM_COAL:---null --procs 2 --spin}
+SIM_TOK=${SIM_TOK:---null --ttft 5ms --gap 2ms --procs 2 --spin}
 OUT=${OUT:-$(mktemp -d)}                # lines.jsonl and the tools' own results
 
 PATH=${PEERS:+$PEERS:}$PATH
