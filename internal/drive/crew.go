@@ -174,7 +174,8 @@ func (c *crew) sleeper() func(until time.Duration) {
 	if c.run.cfg.Timers {
 		return c.clock.Sleep
 	}
-	return clock.LockThread(c.clock).Sleep
+	thread, lead := clock.LockThread(c.clock), clock.Lead{Least: c.run.cfg.Spin}
+	return func(until time.Duration) { thread.SleepExactly(until, &lead) }
 }
 
 // end waits for the readers and closes the account.

@@ -27,6 +27,7 @@ type loop struct {
 	epoll  int
 	events []unix.EpollEvent
 	inbox  *wire.Inbox
+	lead   clock.Lead
 	offset clock.Offset
 	step   time.Duration // largest step of the calendar clock
 
@@ -87,7 +88,7 @@ func newLoop(r *run, id int, addr netip.AddrPort) (*loop, error) {
 	}
 	return &loop{
 		shard: newShard(r, id), addr: addr, epoll: ep, events: make([]unix.EpollEvent, turnEvents),
-		inbox: wire.NewInbox(inboxBytes), reader: r.dialect.NewReader(),
+		inbox: wire.NewInbox(inboxBytes), lead: clock.Lead{Least: r.cfg.Spin}, reader: r.dialect.NewReader(),
 	}, nil
 }
 
@@ -149,10 +150,15 @@ func (l *loop) carry() {
 	}
 }
 
-// turn waits for replies, at most until the next request is due, and handles them.
+// turn waits for replies, at most until the next request is nearly due, and handles them. The last stretch before a due
+// time passes in turns that do not wait.
 func (l *loop) turn(next time.Duration) {
-	wait := min(next-l.run.cfg.Spin-l.clock.Now(), longestWait)
-	events := l.wait(wait)
+	now := l.clock.Now()
+	until := min(next-l.lead.Early(), now+longestWait)
+	events := l.wait(until - now)
+	if len(events) == 0 && until > now {
+		l.lead.Woke(l.clock.Now() - until)
+	}
 	for i := range events {
 		l.handle(&events[i])
 		if i%checkDueEach == checkDueEach-1 {

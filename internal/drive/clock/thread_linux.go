@@ -20,6 +20,22 @@ func LockThread(c *Clock) Thread {
 	return Thread{c}
 }
 
+// SleepExactly waits until the run's time is until, or for a millisecond. It spins for the last stretch, as long as lead
+// says, and keeps lead.
+func (t Thread) SleepExactly(until time.Duration, lead *Lead) {
+	wake := until - lead.Early()
+	if now := t.clock.Now(); wake > now {
+		wake = min(wake, now+longestSleep)
+		t.Sleep(wake)
+		lead.Woke(t.clock.Now() - wake)
+		if wake < until-lead.Early() {
+			return
+		}
+	}
+	for t.clock.Now() < until {
+	}
+}
+
 // longestSleep bounds one sleep: a garbage collection has to wait for it.
 const longestSleep = time.Millisecond
 

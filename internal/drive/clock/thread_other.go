@@ -16,6 +16,9 @@ func LockThread(c *Clock) Thread {
 	return Thread{c}
 }
 
+// SleepExactly is Sleep on this system.
+func (t Thread) SleepExactly(until time.Duration, _ *Lead) { t.Sleep(until) }
+
 // LockBackground is LockThread on this system.
 func LockBackground(c *Clock) Thread { return LockThread(c) }
 
