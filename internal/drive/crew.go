@@ -31,6 +31,7 @@ type crew struct {
 
 	offset  atomic.Pointer[clock.Offset]
 	step    time.Duration
+	lead    clock.Lead      // of the pacer
 	dialing context.Context // ends when the run is cut off
 	abandon context.CancelFunc
 	readers sync.WaitGroup
@@ -55,7 +56,7 @@ const (
 )
 
 func newCrew(r *run, id int) *crew {
-	c := &crew{shard: newShard(r, id), berths: map[*berth]struct{}{}}
+	c := &crew{shard: newShard(r, id), berths: map[*berth]struct{}{}, lead: clock.Lead{Least: r.cfg.Spin}}
 	c.dialing, c.abandon = context.WithCancel(context.Background())
 	return c
 }
@@ -174,8 +175,8 @@ func (c *crew) sleeper() func(until time.Duration) {
 	if c.run.cfg.Timers {
 		return c.clock.Sleep
 	}
-	thread, lead := clock.LockThread(c.clock), clock.Lead{Least: c.run.cfg.Spin}
-	return func(until time.Duration) { thread.SleepExactly(until, &lead) }
+	thread := clock.LockThread(c.clock)
+	return func(until time.Duration) { thread.SleepExactly(until, &c.lead) }
 }
 
 // end waits for the readers and closes the account.
@@ -186,7 +187,7 @@ func (c *crew) end(began time.Duration) {
 	c.rec.close()
 	c.window.publish(&c.tally)
 	c.usage = record.Loop{
-		WallNs: int64(c.clock.Now() - began), Sent: c.tally.sent, Reads: c.tally.reads, Events: c.tally.events, Dials: c.dials,
+		WallNs: int64(c.clock.Now() - began), SpunNs: int64(c.lead.Spun()), Sent: c.tally.sent, Reads: c.tally.reads, Events: c.tally.events, Dials: c.dials,
 		MaxInFlight: c.tally.maxInFlight,
 	}
 }

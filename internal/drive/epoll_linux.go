@@ -28,6 +28,7 @@ type loop struct {
 	events []unix.EpollEvent
 	inbox  *wire.Inbox
 	lead   clock.Lead
+	spun   time.Duration // looking out for near due times
 	offset clock.Offset
 	step   time.Duration // largest step of the calendar clock
 
@@ -143,7 +144,7 @@ func (l *loop) carry() {
 	l.window.publish(&l.tally)
 	after := thread.Usage()
 	l.usage = record.Loop{
-		WallNs: int64(l.clock.Now() - began), CPUNs: int64(after.CPU - used.CPU),
+		WallNs: int64(l.clock.Now() - began), CPUNs: int64(after.CPU - used.CPU), SpunNs: int64(l.spun),
 		RunQueueNs: int64(after.RunQueue - used.RunQueue), Preempted: after.Preempted - used.Preempted,
 		Sent: l.tally.sent, Reads: l.tally.reads, Events: l.tally.events, Dials: l.tally.dials,
 		MaxInFlight: l.tally.maxInFlight,
@@ -156,8 +157,8 @@ func (l *loop) turn(next time.Duration) {
 	now := l.clock.Now()
 	until := min(next-l.lead.Early(), now+longestWait)
 	events := l.wait(until - now)
-	if len(events) == 0 && until > now {
-		l.lead.Woke(l.clock.Now() - until)
+	if len(events) == 0 {
+		l.idled(until, now)
 	}
 	for i := range events {
 		l.handle(&events[i])
@@ -166,6 +167,15 @@ func (l *loop) turn(next time.Duration) {
 				next = l.sendDue(now)
 			}
 		}
+	}
+}
+
+// idled takes note of a turn that began at now and found nothing: it slept until a moment, or looked out for one.
+func (l *loop) idled(until, now time.Duration) {
+	if until > now {
+		l.lead.Woke(l.clock.Now() - until)
+	} else {
+		l.spun += l.clock.Now() - now
 	}
 }
 

@@ -114,9 +114,9 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 			return x
 		}, gate: "C6", level: verdict.Unobservable, class: verdict.Valid},
 		{name: "a busy loop", edit: func(m *record.Manifest) { m.Loops[0].CPUNs = 8e9 }, gate: "C8", level: verdict.Failed, class: verdict.InvalidClient},
-		{name: "a loop that may only have spun", edit: func(m *record.Manifest) {
-			m.Loops[0].CPUNs, m.Loops[0].Sent, m.Client.SpinNs = 8e9, 1100, 5e6
-		}, gate: "C8", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "a loop that mostly spun", edit: func(m *record.Manifest) {
+			m.Loops[0].CPUNs, m.Loops[0].SpunNs = 8e9, 5e9
+		}, gate: "C8", level: verdict.CertifiedLevel, class: verdict.Valid},
 		{name: "loops without CPU time", edit: func(m *record.Manifest) { m.Loops = nil }, gate: "C8", level: verdict.Unobservable, class: verdict.Valid},
 		{name: "a stepped clock", edit: func(m *record.Manifest) { m.Clock.MaxStepNs = -2e6 }, gate: "C12", level: verdict.Failed, class: verdict.InvalidClient},
 		{name: "a killed run's clock", edit: func(m *record.Manifest) { m.State = record.State{} }, gate: "C12", level: verdict.Unobservable, class: verdict.Valid},

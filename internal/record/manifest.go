@@ -97,6 +97,7 @@ type Environment struct {
 type Loop struct {
 	WallNs      int64 `json:"wall_ns"`
 	CPUNs       int64 `json:"cpu_ns"`       // CPU time of the loop's thread
+	SpunNs      int64 `json:"spun_ns"`      // of it, what was spent looking out for a due time that was near
 	RunQueueNs  int64 `json:"run_queue_ns"` // time its thread was runnable but not running
 	Sent        int64 `json:"sent"`
 	Reads       int64 `json:"reads"`

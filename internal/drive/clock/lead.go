@@ -8,7 +8,11 @@ import "time"
 type Lead struct {
 	Least time.Duration // never less than this
 	mean  time.Duration
+	spun  time.Duration
 }
+
+// Spun is how long the thread has spun in SleepExactly.
+func (l *Lead) Spun() time.Duration { return l.spun }
 
 const (
 	mostLate = 100 * time.Microsecond // a later wake-up counts as no more: something else had the processor

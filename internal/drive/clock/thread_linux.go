@@ -32,8 +32,12 @@ func (t Thread) SleepExactly(until time.Duration, lead *Lead) {
 			return
 		}
 	}
-	for t.clock.Now() < until {
+	from := t.clock.Now()
+	now := from
+	for now < until {
+		now = t.clock.Now()
 	}
+	lead.spun += now - from
 }
 
 // longestSleep bounds one sleep: a garbage collection has to wait for it.
