@@ -4,6 +4,7 @@
 //
 //	peers measure -tool wrk -profile closed -duration 10s -out lines.jsonl -- taskset -c 0 wrk -t1 -c64 -d10s URL
 //	peers within -slip 1ms lines.jsonl      exit code 0 when the last line kept its rate and its slip
+//	peers cost -tool tare-epoll -base net/http -most 0.6 lines.jsonl      exit code 0 when the CPU ratio holds
 //	peers table lines.jsonl
 //
 // CPU time is taken from outside and in the same way for every tool: the process's CPU clock is read at 30 % and at 90 % of
@@ -27,17 +28,19 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("measure, within or table is needed")
+		return errors.New("measure, within, cost or table is needed")
 	}
 	switch args[0] {
 	case "measure":
 		return measureCommand(args[1:])
 	case "within":
 		return withinCommand(args[1:])
+	case "cost":
+		return costCommand(args[1:])
 	case "table":
 		return tableCommand(args[1:])
 	}
-	return fmt.Errorf("unknown verb %q: want measure, within or table", args[0])
+	return fmt.Errorf("unknown verb %q: want measure, within, cost or table", args[0])
 }
 
 func measureCommand(args []string) error {
@@ -76,6 +79,29 @@ func withinCommand(args []string) error {
 	if !lines[len(lines)-1].within(*slip) {
 		return errors.New("out of limits")
 	}
+	return nil
+}
+
+// costCommand holds a tool's CPU per request to a multiple of another tool's. Of several repetitions the lowest ratio counts:
+// other work on the machine can only add to it.
+func costCommand(args []string) error {
+	f := flag.NewFlagSet("cost", flag.ExitOnError)
+	tool := f.String("tool", "", "tool that is held")
+	base := f.String("base", "", "tool it is held to")
+	most := f.Float64("most", 1, "highest ratio of their CPU per request")
+	f.Parse(args)
+	lines, err := readLines(f.Args())
+	if err != nil {
+		return err
+	}
+	least, ok := leastRatio(lines, *tool, *base)
+	switch {
+	case !ok:
+		return fmt.Errorf("cost: no repetition in which both %s and %s have a result", *tool, *base)
+	case least > *most:
+		return fmt.Errorf("cost: %s takes at least %.2f of %s's CPU per request, limit %.2f", *tool, least, *base, *most)
+	}
+	fmt.Printf("%s takes %.2f of %s's CPU per request, limit %.2f\n", *tool, least, *base, *most)
 	return nil
 }
 

@@ -152,6 +152,16 @@ func ratioTo(lines []Line, base string, l Line, name string) (float64, bool) {
 	return 0, false
 }
 
+// leastRatio is the lowest ratio of two tools' CPU per request in any repetition.
+func leastRatio(lines []Line, tool, base string) (least float64, ok bool) {
+	for _, l := range good(lines, tool) {
+		if r, known := ratioTo(lines, base, l, cpu); known && (!ok || r < least) {
+			least, ok = r, true
+		}
+	}
+	return least, ok
+}
+
 // spread prints min / median / max of a value, and a dash when no line has it.
 func spread(lines []Line, pick func(Line) (float64, bool), format string) string {
 	var vs []float64

@@ -49,3 +49,16 @@ func TestLimitIsTheHighestRateKept(t *testing.T) {
 		}
 	}
 }
+
+func TestLeastRatioTakesTheQuietestRepetition(t *testing.T) {
+	line := func(tool string, round int, us float64) Line {
+		return Line{Tool: tool, Round: round, Values: map[string]float64{cpu: us}}
+	}
+	lines := []Line{line("a", 1, 9), line("b", 1, 10), line("a", 2, 4), line("b", 2, 10), line("a", 3, 1)}
+	if got, ok := leastRatio(lines, "a", "b"); !ok || got != 0.4 {
+		t.Errorf("got %v, %v, want 0.4: of repetitions with both tools the lowest", got, ok)
+	}
+	if _, ok := leastRatio(lines, "a", "c"); ok {
+		t.Error("a ratio to a tool without a result")
+	}
+}
