@@ -66,7 +66,9 @@ func (f *fields) set(h *Head, name, value []byte) error {
 		return f.setTransfer(value)
 	case is(name, "content-type"):
 		media, _, _ := bytes.Cut(value, []byte(";"))
-		h.EventStream = is(bytes.Trim(media, " \t"), "text/event-stream")
+		media = bytes.Trim(media, " \t")
+		h.Lines = is(media, "application/x-ndjson") || is(media, "application/ndjson")
+		h.EventStream = h.Lines || is(media, "text/event-stream")
 	case is(name, "content-encoding"):
 		if len(value) > 0 && !is(value, "identity") {
 			h.Encoding = strings.ToLower(string(value))

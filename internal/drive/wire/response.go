@@ -1,4 +1,5 @@
-// Package wire moves bytes and frames them: sockets with kernel receive stamps, HTTP/1.1 replies, server-sent events.
+// Package wire moves bytes and frames them: sockets with kernel receive stamps, HTTP/1.1 replies, server-sent events,
+// lines of JSON.
 // It knows nothing of what the bytes mean.
 package wire
 
@@ -9,8 +10,8 @@ import (
 	"io"
 )
 
-// Response is an incremental parser of one HTTP/1.1 reply and the server-sent events in its body. Bytes are fed as they
-// arrive, cut anywhere; only the moments of its calls to the Sink, and the sizes of Body's pieces, depend on the cuts. It
+// Response is an incremental parser of one HTTP/1.1 reply and the events in its body. Bytes are fed as they arrive, cut
+// anywhere; only the moments of its calls to the Sink, and the sizes of Body's pieces, depend on the cuts. It
 // allocates only while a partial line or event grows beyond any it has held before. The zero value must be Reset before
 // use.
 type Response struct {
@@ -18,10 +19,11 @@ type Response struct {
 	head    Head
 	fields  fields
 	events  Stream
+	lines   Lines
 	state   state
 	err     error  // why state is failed
 	started bool   // a byte of the reply has come
-	framed  bool   // the body goes through events
+	framed  bool   // the body goes through events or lines
 	piece   bool   // a byte of an unframed body has come
 	line    []byte // unfinished line of the header block
 	meta    int    // bytes of header blocks and trailers so far
@@ -33,7 +35,7 @@ type Response struct {
 // Sink takes what a Response finds. Slices are valid only during the call.
 type Sink interface {
 	Head(h *Head)            // the header block is complete; 1xx replies are skipped
-	Event(name, data []byte) // one server-sent event with data
+	Event(name, data []byte) // one server-sent event with data, or one line of JSON
 	Comment()                // one comment line of an event stream
 	Body(b []byte)           // a piece of a body that is not an event stream, or that has a Content-Encoding
 }
@@ -41,7 +43,8 @@ type Sink interface {
 // Head is what a reply's header block says.
 type Head struct {
 	Status      int
-	EventStream bool   // Content-Type is text/event-stream
+	EventStream bool   // Content-Type is that of a stream of events: server-sent ones, or lines of JSON
+	Lines       bool   // it is that of lines of JSON: application/x-ndjson or application/ndjson
 	Encoding    string // Content-Encoding in lower case when it is neither absent nor identity
 	KeepAlive   bool   // the connection may be used again after this reply
 	Length      int64  // body bytes announced; -1 when chunked or until close
@@ -76,7 +79,8 @@ const (
 // Reset prepares r for the next reply on a connection; found bytes go to s. Buffers of ordinary size are kept.
 func (r *Response) Reset(s Sink) {
 	r.events.Reset(s)
-	*r = Response{sink: s, events: r.events, line: shrunk(r.line), head: Head{Length: -1}}
+	r.lines.Reset(s)
+	*r = Response{sink: s, events: r.events, lines: r.lines, line: shrunk(r.line), head: Head{Length: -1}}
 }
 
 // shrunk empties a buffer, and lets go of one that a rare long line has blown up.
@@ -124,6 +128,8 @@ func (r *Response) Pending() bool {
 		return false
 	case r.state <= inFields:
 		return r.started
+	case r.framed && r.head.Lines:
+		return r.lines.Pending()
 	case r.framed:
 		return r.events.Pending()
 	}
@@ -241,7 +247,10 @@ func (r *Response) delimit(bodiless bool) {
 
 // body passes body bytes on.
 func (r *Response) body(b []byte) error {
-	if r.framed {
+	switch {
+	case r.framed && r.head.Lines:
+		return r.lines.Feed(b)
+	case r.framed:
 		return r.events.Feed(b)
 	}
 	r.piece = true
@@ -251,7 +260,10 @@ func (r *Response) body(b []byte) error {
 
 func (r *Response) endBody() error {
 	r.state = complete
-	if r.framed {
+	switch {
+	case r.framed && r.head.Lines:
+		return r.lines.EOF()
+	case r.framed:
 		return r.events.EOF()
 	}
 	return nil

@@ -11,9 +11,10 @@ const MaxEvent = 64 << 20
 var errTooLong = errors.New("line or event above 64 MiB")
 
 // Stream frames server-sent events as the WHATWG standard does, on bytes, however they are cut. It differs from the
-// standard in two ways, both in favour of what a careless server meant: EOF dispatches an event whose blank line is
-// missing, and a line that is no field, while the data so far ends inside a JSON string, is a raw newline of that string
-// and joined. The zero value must be Reset before use.
+// standard in three ways, all in favour of what a careless server meant: EOF dispatches an event whose blank line is
+// missing; a line that is no field, while the data so far ends inside a JSON string, is a raw newline of that string
+// and joined; and a field "error" (llama.cpp of 2024) is data of an event of that name. The zero value must be Reset
+// before use.
 type Stream struct {
 	sink   Sink
 	err    error
@@ -204,9 +205,21 @@ func (s *Stream) field(line []byte) {
 	case "event":
 		s.name.set(value)
 	case "id", "retry":
+	case "error":
+		s.fault(line, name, value)
 	default:
 		s.stray(line)
 	}
+}
+
+// fault takes an error that stands in a field of its own, unless the line is the rest of a string cut by a raw newline.
+func (s *Stream) fault(line, name, value []byte) {
+	if s.hasAny && s.quote.open(s.data.view) {
+		s.addData(line)
+		return
+	}
+	s.name.set(name)
+	s.addData(value)
 }
 
 func (s *Stream) addData(value []byte) {
