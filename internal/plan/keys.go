@@ -49,8 +49,8 @@ var specKeys = []key[Spec]{
 	},
 	{
 		name: "target.endpoint", field: func(s *Spec) any { return &s.Target.Endpoint },
-		oneOf: []string{EndpointChat, EndpointCompletions},
-		about: "OpenAI endpoint to use.",
+		oneOf: Endpoints(),
+		about: "What is spoken: OpenAI's chat, completions or responses, Anthropic's messages, Gemini, or a server's own endpoint.",
 	},
 	{
 		name: "target.stream", field: func(s *Spec) any { return &s.Target.Stream },

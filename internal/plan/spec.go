@@ -6,6 +6,14 @@ import "time"
 const (
 	EndpointChat        = "chat"
 	EndpointCompletions = "completions"
+	EndpointResponses   = "responses"
+	EndpointAnthropic   = "anthropic"
+	EndpointGemini      = "gemini"
+	EndpointTGI         = "tgi"
+	EndpointLlamaCpp    = "llamacpp"
+	EndpointSGLang      = "sglang"
+	EndpointTriton      = "triton"
+	EndpointOllama      = "ollama"
 
 	ArrivalConstant = "constant"
 	ArrivalPoisson  = "poisson"
@@ -15,6 +23,14 @@ const (
 	EngineEpoll     = "epoll"
 	EngineGoroutine = "goroutine"
 )
+
+// Endpoints returns the names of all endpoints.
+func Endpoints() []string {
+	return []string{
+		EndpointChat, EndpointCompletions, EndpointResponses, EndpointAnthropic, EndpointGemini, EndpointTGI, EndpointLlamaCpp,
+		EndpointSGLang, EndpointTriton, EndpointOllama,
+	}
+}
 
 // Spec is what a user asks for. Its YAML keys are the names users write; flags set the same fields.
 //
@@ -31,7 +47,7 @@ type Spec struct {
 type Target struct {
 	URL             string            `yaml:"url"` // base (http://host:port[/prefix]) or full path
 	Model           string            `yaml:"model"`
-	Endpoint        string            `yaml:"endpoint"` // chat or completions
+	Endpoint        string            `yaml:"endpoint"` // one of Endpoints
 	Stream          bool              `yaml:"stream"`
 	ContinuousUsage bool              `yaml:"continuous_usage"` // ask for token counts in every event (vLLM)
 	Headers         map[string]string `yaml:"headers"`          // extra request headers

@@ -20,6 +20,7 @@ type Answer struct {
 	seen      indexes // of choices
 	finished  indexes // of them, those with a finish reason
 	counted   int     // completion tokens in the last usage
+	pieces    pieces  // of usage, so far
 	uncounted bool    // a token event since then did not say how many tokens it had
 }
 
@@ -57,9 +58,9 @@ func (a *Answer) Evidence() string {
 
 func (a *Answer) allFinished() bool { return a.seen.count() > 0 && a.seen == a.finished }
 
-// finish notes finish reasons; a reason for an index that has one already is a repetition.
-func (a *Answer) finish(done indexes, reason string) {
-	if fresh := done.without(a.finished); fresh.count() > 0 {
+// finish notes finish reasons; a reason for an index that has one already is a repetition, unless it is to replace it.
+func (a *Answer) finish(done indexes, reason string, again bool) {
+	if fresh := done.without(a.finished); fresh.count() > 0 || again {
 		a.FinishReason = reason
 		a.finished = a.finished.with(fresh)
 	}
@@ -74,6 +75,26 @@ func (a *Answer) count(u record.Usage) {
 	a.Usage.Input = latest(a.Usage.Input, u.Input)
 	a.Usage.Output = latest(a.Usage.Output, u.Output)
 	a.Usage.Cached = latest(a.Usage.Cached, u.Cached)
+}
+
+// pieces are token counts that a server gives in parts to be added up.
+type pieces struct {
+	uncached, written, read int // of the prompt: neither written to nor read from the cache, or either
+	said, thought           int // of the answer
+}
+
+// total takes the pieces that an event gave, of which the last that is not zero holds, and adds the sums of those so far
+// to u.
+func (p *pieces) total(u record.Usage, given pieces) record.Usage {
+	if given == (pieces{}) {
+		return u
+	}
+	p.uncached, p.written, p.read = latest(p.uncached, given.uncached), latest(p.written, given.written), latest(p.read, given.read)
+	p.said, p.thought = latest(p.said, given.said), latest(p.thought, given.thought)
+	u.Input += p.uncached + p.written + p.read
+	u.Cached += p.read
+	u.Output += p.said + p.thought
+	return u
 }
 
 func latest(old, n int) int {

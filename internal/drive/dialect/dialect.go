@@ -4,6 +4,7 @@ package dialect
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"tare/internal/plan"
 	"tare/internal/record"
@@ -12,7 +13,7 @@ import (
 // Dialect speaks one server's language: it writes request bodies and starts readers for replies.
 type Dialect interface {
 	plan.Encoder
-	Path() string      // appended to a base URL: "/v1/chat/completions"
+	Path() string      // appended to a base URL, escaped, with a query if need be: "/v1/chat/completions"
 	NewReader() Reader // one for each event loop or connection; not safe for concurrent use
 }
 
@@ -29,20 +30,56 @@ type Options struct {
 	Secrets             []string // masked wherever a server echoes them
 }
 
-// For returns the dialect of an endpoint, chat or completions.
+// For returns the dialect of an endpoint.
 func For(endpoint string, o Options) (Dialect, error) {
 	for _, f := range []float64{o.Temperature, o.TopP} {
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return nil, fmt.Errorf("temperature and top_p must be numbers, got %v and %v", o.Temperature, o.TopP)
 		}
 	}
+	var d Dialect
 	switch endpoint {
-	case "chat":
-		return newOpenAI(o, true), nil
-	case "completions":
-		return newOpenAI(o, false), nil
+	case plan.EndpointChat:
+		d = newOpenAI(o, true)
+	case plan.EndpointCompletions:
+		d = newOpenAI(o, false)
+	case plan.EndpointResponses:
+		d = newResponses(o)
+	case plan.EndpointAnthropic:
+		d = newAnthropic(o)
+	case plan.EndpointGemini:
+		d = newGemini(o)
+	case plan.EndpointTGI:
+		d = newTGI(o)
+	case plan.EndpointLlamaCpp:
+		d = newLlamaCpp(o)
+	case plan.EndpointSGLang:
+		d = newSGLang(o)
+	case plan.EndpointTriton:
+		d = newTriton(o)
+	case plan.EndpointOllama:
+		d = newOllama(o)
+	default:
+		return nil, fmt.Errorf("endpoint %q is not known\nhint: endpoints are %s", endpoint, strings.Join(plan.Endpoints(), ", "))
 	}
-	return nil, fmt.Errorf("endpoint %q is not known\nhint: endpoints are chat and completions", endpoint)
+	if d == nil {
+		return nil, fmt.Errorf("endpoint %q is not built", endpoint)
+	}
+	return d, nil
+}
+
+// Auth says how a server wants to be spoken to before it reads the body.
+type Auth struct {
+	KeyHeader string   // header that has the API key alone; empty for a bearer token
+	Header    []string // further header lines, unless the user gives the same
+}
+
+// AuthOf returns the Auth of a dialect, which has one of its own if it has a method Auth.
+func AuthOf(d Dialect) Auth {
+	if own, ok := d.(interface{ Auth() Auth }); ok {
+		return own.Auth()
+	}
+	return Auth{}
 }
 
 // Reader gives the events of replies their meaning. All data is valid only during the call.

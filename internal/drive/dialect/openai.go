@@ -63,7 +63,9 @@ func options(o Options) string {
 func (d *openAI) Path() string { return d.path }
 
 func (d *openAI) NewReader() Reader {
-	return &openAIReader{streamed: d.streamed, secrets: d.secrets}
+	r := &openAIReader{eventReader{streamed: d.streamed, secrets: d.secrets}}
+	r.grammar = r
+	return r
 }
 
 // AppendBody writes the body of one request. An asked length of 0 sets the server no limit.

@@ -25,6 +25,7 @@ type shape struct {
 	seen    indexes
 	done    indexes
 	reason  string // finish reason, where done is not empty
+	again   bool   // it replaces an earlier one
 	ids     int    // token ids
 }
 
@@ -36,7 +37,7 @@ func (s *shape) apply(a *Answer) Meaning {
 	}
 	a.seen = a.seen.with(s.seen).with(s.done)
 	if s.done != (indexes{}) {
-		a.finish(s.done, s.reason)
+		a.finish(s.done, s.reason, s.again)
 	}
 	return m
 }
