@@ -3,6 +3,7 @@ package dialect_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 	"tare/internal/record"
 )
 
-func openAI(t testing.TB, endpoint string, o dialect.Options) dialect.Dialect {
+func speak(t testing.TB, endpoint string, o dialect.Options) dialect.Dialect {
 	t.Helper()
 	d, err := dialect.For(endpoint, o)
 	if err != nil {
@@ -33,6 +34,7 @@ func openAI(t testing.TB, endpoint string, o dialect.Options) dialect.Dialect {
 // listener is a wire.Sink that reads a reply twice: by Glance where it can, and by Read alone.
 type listener struct {
 	t      *testing.T
+	speech string // endpoint
 	quick  dialect.Reader
 	slow   dialect.Reader
 	answer dialect.Answer
@@ -44,9 +46,10 @@ type listener struct {
 	at     []int // the read of each token event
 }
 
-func newListener(t *testing.T) *listener {
-	d := openAI(t, "chat", dialect.Options{Stream: true})
-	return &listener{t: t, quick: d.NewReader(), slow: d.NewReader()}
+func newListener(t *testing.T, f *fixture) *listener {
+	endpoint := cmp.Or(f.endpoint, "chat")
+	d := speak(t, endpoint, dialect.Options{Stream: true})
+	return &listener{t: t, speech: endpoint, quick: d.NewReader(), slow: d.NewReader()}
 }
 
 func (l *listener) begin() {
@@ -68,7 +71,7 @@ func (l *listener) Event(name, data []byte) {
 		l.t.Errorf("%q: by Glance %v: %+v %+v, by Read %+v %+v", data, ok, m, l.answer, twin, l.twin)
 	}
 	l.note(m)
-	l.found.text += textOf(data, "delta")
+	l.found.text += textOf(data, texts[l.speech].event)
 }
 
 func (l *listener) note(m dialect.Meaning) {
@@ -89,25 +92,31 @@ func (l *listener) note(m dialect.Meaning) {
 	l.found.exact = strings.TrimPrefix(l.found.exact+","+exact, ",")
 }
 
-// textOf reads text by encoding/json, independently of the code under test.
-func textOf(data []byte, where string) (text string) {
-	var e struct {
-		Choices []map[string]any
-	}
+// textOf reads the text at paths by encoding/json, independently of the code under test.
+func textOf(data []byte, paths []string) (text string) {
+	var e any
 	if json.Unmarshal(data, &e) != nil {
 		return ""
 	}
-	for _, c := range e.Choices {
-		delta, _ := c[where].(map[string]any)
-		for _, v := range []any{c["text"], delta["content"], delta["reasoning_content"]} {
-			s, _ := v.(string)
-			text += s
+	for _, p := range paths {
+		text += textAt(e, strings.Split(p, "."))
+	}
+	return text
+}
+
+func textAt(v any, path []string) (text string) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			text += textAt(e, path)
 		}
-		calls, _ := delta["tool_calls"].([]any)
-		for _, call := range calls {
-			f := call.(map[string]any)["function"].(map[string]any)
-			name, _ := f["name"].(string)
-			text += name + f["arguments"].(string)
+	case map[string]any:
+		if len(path) > 0 {
+			return textAt(v[path[0]], path[1:])
+		}
+	case string:
+		if len(path) == 0 {
+			return v
 		}
 	}
 	return text
@@ -117,7 +126,7 @@ func textOf(data []byte, where string) (text string) {
 func (l *listener) end(whole bool) found {
 	if !l.head.EventStream {
 		l.note(l.quick.ReadDocument(&l.answer, l.doc))
-		l.found.text += textOf(l.doc, "message")
+		l.found.text += textOf(l.doc, texts[l.speech].document)
 	}
 	f, a := &l.found, &l.answer
 	f.outcome = a.Outcome(l.head.Status, whole)
@@ -181,9 +190,9 @@ func (f *fixture) untilClose() []string {
 }
 
 func TestFixturesAreReadRightAtEverySplit(t *testing.T) {
-	for _, f := range fixtures {
+	for _, f := range allFixtures() {
 		t.Run(f.id, func(t *testing.T) {
-			l, r := newListener(t), new(wire.Response)
+			l, r := newListener(t, &f), new(wire.Response)
 			for framing, reads := range map[string][]string{"chunked": f.chunked(), "until close": f.untilClose()} {
 				check := func(how string, reads []string) {
 					t.Helper()
@@ -215,9 +224,10 @@ func stride(n int) int {
 
 // TestFixturesOverARealConnection reads them from net/http's server, which frames the replies in its own way.
 func TestFixturesOverARealConnection(t *testing.T) {
+	all := allFixtures()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		i, _ := strconv.Atoi(q.URL.Query().Get("i"))
-		f := fixtures[i]
+		f := all[i]
 		w.Header().Set("Content-Type", f.contentType())
 		for _, b := range f.reads {
 			io.WriteString(w, b)
@@ -228,8 +238,9 @@ func TestFixturesOverARealConnection(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	l, r := newListener(t), new(wire.Response)
-	for i, f := range fixtures {
+	r := new(wire.Response)
+	for i, f := range all {
+		l := newListener(t, &f)
 		for _, version := range []string{"1.1", "1.0"} {
 			if f.cut && version == "1.0" {
 				continue // nothing tells a cut from an end there
@@ -271,7 +282,7 @@ func TestCodedStreamIsPassedOnAndReadable(t *testing.T) {
 	z := gzip.NewWriter(&packed)
 	io.WriteString(z, evR+evA+evB+evF+evU+evD)
 	z.Close()
-	l, r := newListener(t), new(wire.Response)
+	l, r := newListener(t, &fixture{}), new(wire.Response)
 	l.begin()
 	r.Reset(l)
 	_, done, err := r.Feed([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\nContent-Length: " + strconv.Itoa(packed.Len()) + "\r\n\r\n" + packed.String()))
@@ -297,7 +308,7 @@ func TestDocumentListsEveryFixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range fixtures {
+	for _, f := range allFixtures() {
 		if row := "| " + f.id + " | " + f.says + " | "; !strings.Contains(string(page), row) {
 			t.Errorf("docs/wire.md has no row %q", row)
 		}

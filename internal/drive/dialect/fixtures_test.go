@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"slices"
 	"strings"
 
 	"tare/internal/record"
@@ -19,6 +20,7 @@ const (
 // fixture is a reply's body as a server may send it, in reads, and what it means.
 type fixture struct {
 	id, says string
+	endpoint string // chat if empty
 	reads    []string
 	kind     string // content type; text/event-stream if empty
 	cut      bool   // the body is not ended as HTTP demands
@@ -86,6 +88,28 @@ func usageEvent(rest string) string {
 }
 
 var longText = strings.Repeat("x", 200<<10)
+
+// allFixtures are those of every dialect.
+func allFixtures() []fixture {
+	return slices.Concat(fixtures)
+}
+
+// of sets the endpoint of fixtures.
+func of(endpoint string, f ...fixture) []fixture {
+	for i := range f {
+		f[i].endpoint = endpoint
+	}
+	return f
+}
+
+// texts are the paths of text in the events and in the documents of each dialect, by which a test reads it on its own. A
+// path goes into every element of an array.
+var texts = map[string]struct{ event, document []string }{
+	"chat":      {[]string{"choices.text", "choices.delta.content", "choices.delta.reasoning_content", "choices.delta.tool_calls.function.name", "choices.delta.tool_calls.function.arguments"}, []string{"choices.message.content"}},
+	"responses": {[]string{"delta"}, []string{"output.content.text"}},
+	"anthropic": {[]string{"delta.text", "delta.thinking", "delta.partial_json"}, []string{"content.text"}},
+	"gemini":    {[]string{"candidates.content.parts.text"}, []string{"candidates.content.parts.text"}},
+}
 
 var fixtures = []fixture{
 	{id: "W01", says: "one event per read", reads: one(evR, evA, evB, evF, evU, evD), want: with(nil)},

@@ -2,10 +2,12 @@ package dialect_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -29,7 +31,7 @@ func TestBodySaysWhatWasAsked(t *testing.T) {
 		{"everything", "chat", dialect.Options{Model: "m", Stream: true, ContinuousUsage: true, IgnoreEOS: true, MaxCompletionTokens: true, TopP: 1, Seed: 9}, "/v1/chat/completions",
 			`{"model":"m","messages":[{"role":"user","content":"a \"b\"\n"}],"max_completion_tokens":7,"temperature":0,"top_p":1,"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true},"seed":9,"ignore_eos":true,"min_tokens":7}`},
 	} {
-		d := openAI(t, c.endpoint, c.o)
+		d := speak(t, c.endpoint, c.o)
 		if got := string(d.AppendBody(nil, &q)); got != c.want || d.Path() != c.path {
 			t.Errorf("%s: %s\n got %s\nwant %s %s", c.name, d.Path(), got, c.path, c.want)
 		}
@@ -37,7 +39,7 @@ func TestBodySaysWhatWasAsked(t *testing.T) {
 }
 
 func TestBodyWithoutLengthSetsNoLimit(t *testing.T) {
-	d := openAI(t, "chat", dialect.Options{IgnoreEOS: true})
+	d := speak(t, "chat", dialect.Options{IgnoreEOS: true})
 	if got := string(d.AppendBody(nil, &plan.Request{})); strings.Contains(got, "tokens") || !json.Valid([]byte(got)) {
 		t.Errorf("got %s, want JSON without a token limit", got)
 	}
@@ -96,14 +98,17 @@ func valid(s string) string {
 	return b.String()
 }
 
-// data is an event's data without its framing.
+// data is an event's data without its name and framing.
 func data(event string) []byte {
+	if strings.HasPrefix(event, "event:") {
+		_, event, _ = strings.Cut(event, "\n")
+	}
 	return []byte(strings.TrimSuffix(strings.TrimPrefix(event, "data: "), "\n\n"))
 }
 
 func TestGlanceKnowsTokenEventsOfOtherReplies(t *testing.T) {
 	var a dialect.Answer
-	r := openAI(t, "chat", dialect.Options{}).NewReader()
+	r := speak(t, "chat", dialect.Options{}).NewReader()
 	event := func(id, created, text string) []byte {
 		return fmt.Appendf(nil, `{"id":"chatcmpl-%s","object":"chat.completion.chunk","created":%s,"model":"m","choices":[{"index":0,"delta":{"content":"%s"},"logprobs":null,"finish_reason":null}]}`, id, created, text)
 	}
@@ -139,16 +144,20 @@ func TestGlanceKnowsTokenEventsOfOtherReplies(t *testing.T) {
 // FuzzGlanceAgreesWithRead teaches a reader one event, shows it another, and holds what it says at a glance to what a
 // fresh reader reads.
 func FuzzGlanceAgreesWithRead(f *testing.F) {
-	for _, fx := range fixtures {
+	endpoints := plan.Endpoints()
+	for _, fx := range allFixtures() {
 		if body := strings.Join(fx.reads, ""); len(body) < 10_000 {
-			events := strings.Split(body, "\n\n")
+			events := strings.Split(strings.ReplaceAll(body, "\r\n", "\n"), "\n\n")
 			for i := range events {
-				f.Add(data(events[i]), data(events[(i+1)%len(events)]), uint16(7), uint16(9), byte('"'), "y")
+				f.Add(uint8(max(0, slices.Index(endpoints, fx.endpoint))), data(events[i]), data(events[(i+1)%len(events)]), uint16(7), uint16(9), byte('"'), "y")
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, lesson, event []byte, at, to uint16, c byte, text string) {
-		d := openAI(t, "chat", dialect.Options{})
+	f.Fuzz(func(t *testing.T, which uint8, lesson, event []byte, at, to uint16, c byte, text string) {
+		d, err := dialect.For(endpoints[int(which)%len(endpoints)], dialect.Options{})
+		if err != nil {
+			return
+		}
 		taught := d.NewReader()
 		var a dialect.Answer
 		taught.Read(&a, nil, lesson)
@@ -169,16 +178,17 @@ func FuzzGlanceAgreesWithRead(f *testing.F) {
 // TestGlanceAgreesWithReadOnEveryChangedByte does so for each event of the fixtures with one byte changed, left out or
 // doubled.
 func TestGlanceAgreesWithReadOnEveryChangedByte(t *testing.T) {
-	tried, glanced := map[string]bool{}, 0
-	slow := openAI(t, "chat", dialect.Options{}).NewReader()
-	for _, f := range fixtures {
-		for _, e := range strings.Split(strings.Join(f.reads, ""), "\n\n") {
+	tried, glanced := map[string]bool{}, map[string]int{}
+	for _, f := range allFixtures() {
+		d := speak(t, cmp.Or(f.endpoint, "chat"), dialect.Options{})
+		slow := d.NewReader()
+		for _, e := range strings.Split(strings.ReplaceAll(strings.Join(f.reads, ""), "\r\n", "\n"), "\n\n") {
 			lesson := data(e)
-			if tried[e] || len(e) > 1000 || len(lesson) == 0 {
+			if tried[f.endpoint+e] || len(e) > 1000 || len(lesson) == 0 {
 				continue
 			}
-			tried[e] = true
-			quick := openAI(t, "chat", dialect.Options{}).NewReader()
+			tried[f.endpoint+e] = true
+			quick := d.NewReader()
 			quick.Read(new(dialect.Answer), nil, lesson)
 			for at := range lesson {
 				mutants := [][]byte{spliced(lesson, at, at+1, ""), spliced(lesson, at, at, string(lesson[at:at+1]))}
@@ -191,7 +201,7 @@ func TestGlanceAgreesWithReadOnEveryChangedByte(t *testing.T) {
 					if !ok {
 						continue
 					}
-					glanced++
+					glanced[cmp.Or(f.endpoint, "chat")]++
 					if want := slow.Read(&b, nil, m); got != want || !reflect.DeepEqual(a, b) {
 						t.Fatalf("taught by %s, %s: Glance %+v %+v, Read %+v %+v", lesson, m, got, a, want, b)
 					}
@@ -199,8 +209,10 @@ func TestGlanceAgreesWithReadOnEveryChangedByte(t *testing.T) {
 			}
 		}
 	}
-	if glanced < 1000 {
-		t.Errorf("only %d events were read at a glance", glanced)
+	for _, endpoint := range []string{"chat"} {
+		if n := glanced[endpoint]; n < 1000 {
+			t.Errorf("%s: only %d events were read at a glance", endpoint, n)
+		}
 	}
 }
 
@@ -234,7 +246,7 @@ func FuzzReadKnowsJSON(f *testing.F) {
 			return
 		}
 		var a dialect.Answer
-		m := openAI(t, "chat", dialect.Options{}).NewReader().Read(&a, nil, b)
+		m := speak(t, "chat", dialect.Options{}).NewReader().Read(&a, nil, b)
 		want := json.Valid(b) && trimmed[0] == '{'
 		lenient := a.Malformed == 1 && m.Kind != record.KindMalformed // a raw control byte
 		if got := m.Kind != record.KindMalformed; got != want && !lenient {
@@ -245,7 +257,7 @@ func FuzzReadKnowsJSON(f *testing.F) {
 
 func TestDeepNestingIsRefused(t *testing.T) {
 	var a dialect.Answer
-	r := openAI(t, "chat", dialect.Options{}).NewReader()
+	r := speak(t, "chat", dialect.Options{}).NewReader()
 	for _, s := range []string{`{"a":` + strings.Repeat("[", 1<<20), `{"choices":[{"delta":{"content":` + strings.Repeat("[", 1<<20)} {
 		if m := r.Read(&a, nil, []byte(s)); m.Kind != record.KindMalformed {
 			t.Errorf("%.40s…: kind %v, want %v", s, m.Kind, record.KindMalformed)
@@ -254,7 +266,7 @@ func TestDeepNestingIsRefused(t *testing.T) {
 }
 
 func TestReadingAllocatesNothing(t *testing.T) {
-	r := openAI(t, "chat", dialect.Options{}).NewReader()
+	r := speak(t, "chat", dialect.Options{}).NewReader()
 	var a dialect.Answer
 	events := [][]byte{data(evR), data(evA), data(evB), data(chat(`{"index":0,"delta":{"content":"a\n"}}`)), data(evF), data(evU)}
 	reading := func() {
@@ -274,7 +286,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(50, glancing); n != 0 {
 		t.Errorf("Glance: %v allocations for %d events, want 0", n, len(events))
 	}
-	d, body, q := openAI(t, "chat", dialect.Options{}), make([]byte, 0, 4096), plan.Request{Prompt: "a\"ö", OutputTokens: 5}
+	d, body, q := speak(t, "chat", dialect.Options{}), make([]byte, 0, 4096), plan.Request{Prompt: "a\"ö", OutputTokens: 5}
 	if n := testing.AllocsPerRun(50, func() { body = d.AppendBody(body[:0], &q) }); n != 0 {
 		t.Errorf("AppendBody: %v allocations, want 0", n)
 	}
@@ -301,7 +313,7 @@ func TestExactTokensNeedCountsOfAllBefore(t *testing.T) {
 	} {
 		var a dialect.Answer
 		var got dialect.Meaning
-		r := openAI(t, "chat", dialect.Options{}).NewReader()
+		r := speak(t, "chat", dialect.Options{}).NewReader()
 		for _, e := range c.events {
 			got = r.Read(&a, nil, []byte(e))
 		}
@@ -334,7 +346,7 @@ func TestOutcomeFollowsHeadBytesAndAnswer(t *testing.T) {
 		{"no reply", nil, 0, false, record.Reset},
 	} {
 		var a dialect.Answer
-		r := openAI(t, "chat", dialect.Options{}).NewReader()
+		r := speak(t, "chat", dialect.Options{}).NewReader()
 		for _, e := range c.events {
 			r.Read(&a, nil, data(e))
 		}
@@ -362,7 +374,7 @@ func TestDocumentsAreReadWhole(t *testing.T) {
 		{"nothing", "\n", record.StreamError, dialect.Meaning{Kind: record.KindError}, "the reply has no body"},
 	} {
 		var a dialect.Answer
-		m := openAI(t, "chat", dialect.Options{}).NewReader().ReadDocument(&a, []byte(c.body))
+		m := speak(t, "chat", dialect.Options{}).NewReader().ReadDocument(&a, []byte(c.body))
 		if got := a.Outcome(200, true); got != c.want || m != c.m || a.Error != c.err || a.NotStreamed {
 			t.Errorf("%s: %v %+v %q, not streamed %v, want %v %+v %q, false", c.name, got, m, a.Error, a.NotStreamed, c.want, c.m, c.err)
 		}
@@ -387,7 +399,7 @@ func TestEvidenceIsShortAndHoldsNoSecret(t *testing.T) {
 			t.Errorf("Mask(%.80q) = %.80q, want %.80q", c.text, got, c.want)
 		}
 	}
-	d := openAI(t, "chat", dialect.Options{Secrets: []string{"key-77"}})
+	d := speak(t, "chat", dialect.Options{Secrets: []string{"key-77"}})
 	var a dialect.Answer
 	d.NewReader().Read(&a, nil, []byte(`{"error":"bad key-77 `+strings.Repeat("x", 1<<20)+`"}`))
 	if len(a.Error) > 4<<10 || strings.Contains(a.Error, "key-77") {
@@ -398,7 +410,7 @@ func TestEvidenceIsShortAndHoldsNoSecret(t *testing.T) {
 var sink dialect.Meaning
 
 func BenchmarkGlance(b *testing.B) {
-	r := openAI(b, "chat", dialect.Options{}).NewReader()
+	r := speak(b, "chat", dialect.Options{}).NewReader()
 	var a dialect.Answer
 	e := data(tokenEvent)
 	r.Read(&a, nil, e)
@@ -409,7 +421,7 @@ func BenchmarkGlance(b *testing.B) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	r := openAI(b, "chat", dialect.Options{}).NewReader()
+	r := speak(b, "chat", dialect.Options{}).NewReader()
 	var a dialect.Answer
 	e := data(tokenEvent)
 	b.SetBytes(int64(len(e)))
