@@ -245,6 +245,18 @@ func finishReason(b []byte) string {
 		return "STOP"
 	case "MAX_TOKENS":
 		return "MAX_TOKENS"
+	case "eos_token":
+		return "eos_token"
+	case "stop_sequence":
+		return "stop_sequence"
+	case "eos":
+		return "eos"
+	case "limit":
+		return "limit"
+	case "word":
+		return "word"
+	case "":
+		return ""
 	}
 	return Mask(string(b[:min(len(b), 64)]))
 }

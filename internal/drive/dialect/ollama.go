@@ -1,0 +1,75 @@
+package dialect
+
+// newOllama returns the dialect of Ollama's own chat endpoint, whose stream is lines of JSON. It cannot be told to go on past
+// an end of sequence.
+func newOllama(o Options) *native {
+	d := &native{path: "/api/chat", limit: `,"num_predict":`, shut: `}}`}
+	d.head = string(appendString([]byte(`{"model":`), o.Model)) + `,"messages":[{"role":"user","content":`
+	d.rest = `}],"stream":` + truth(o.Stream) + `,"options":{` + sampling(o, "seed")
+	d.start = func() Reader {
+		r := &ollamaReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
+		r.grammar = r
+		return r
+	}
+	return d
+}
+
+// ollamaReader reads lines that have a part of the message; the last is done.
+type ollamaReader struct{ eventReader }
+
+func (r *ollamaReader) heart() string { return "message" }
+
+func (r *ollamaReader) object(_ []byte, document bool) {
+	c, e := &r.c, &r.e
+	done := false
+	for c.more('}') {
+		switch key := c.key(); string(key) {
+		case "message":
+			r.message()
+		case "created_at":
+			r.padding()
+		case "done":
+			done = c.given() || done
+		case "done_reason":
+			e.reason = c.text()
+		case "prompt_eval_count":
+			e.usage.Input = c.integer()
+		case "eval_count":
+			e.usage.Output = c.integer()
+		default:
+			if !r.faulty(key) {
+				c.skip()
+			}
+		}
+	}
+	if e.answer {
+		e.seen.add(0)
+	}
+	if done {
+		e.done.add(0)
+		e.ends = !document && !e.token()
+	}
+}
+
+func (r *ollamaReader) message() {
+	c, e := &r.c, &r.e
+	if !c.enter('{') {
+		c.skip()
+		return
+	}
+	e.answer = true
+	for c.more('}') {
+		switch string(c.key()) {
+		case "content":
+			r.words(&e.text)
+		case "thinking":
+			r.words(&e.reasoning)
+		case "tool_calls":
+			e.tool = c.elements() > 0 || e.tool
+		case "role":
+			e.role = len(c.text()) > 0 || e.role
+		default:
+			c.skip()
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package dialect
+
+// newSGLang returns the dialect of SGLang's own endpoint.
+func newSGLang(o Options) *native {
+	d := &native{path: "/generate", head: `{"text":`, limit: `,"max_new_tokens":`, shut: `}}`}
+	d.rest = `,"stream":` + truth(o.Stream) + `,"sampling_params":{` + sampling(o, "sampling_seed")
+	if o.IgnoreEOS {
+		d.rest += `,"ignore_eos":true`
+	}
+	d.start = func() Reader {
+		r := &sglangReader{eventReader: eventReader{streamed: o.Stream, secrets: o.Secrets}}
+		r.grammar = r
+		return r
+	}
+	return d
+}
+
+// sglangReader reads events that have the whole text so far and the number of its tokens. The number makes a token event,
+// not the text: it grows with a token that is half a rune, and the finish reason comes with the same text again.
+type sglangReader struct {
+	eventReader
+	before int // tokens counted before the event
+}
+
+func (r *sglangReader) Read(a *Answer, name, data []byte) Meaning {
+	r.before = a.counted
+	return r.eventReader.Read(a, name, data)
+}
+
+func (r *sglangReader) heart() string { return "text" }
+
+func (r *sglangReader) object(_ []byte, document bool) {
+	c, e := &r.c, &r.e
+	for c.more('}') {
+		switch key := c.key(); string(key) {
+		case "text":
+			e.answer = c.peek() == '"' || e.answer
+			r.words(&e.text)
+		case "output_ids":
+			e.ids = c.elements()
+			e.answer = true
+		case "meta_info":
+			r.meta()
+		default:
+			if !r.faulty(key) {
+				c.skip()
+			}
+		}
+	}
+	if e.usage.Output > 0 && !document {
+		e.text, e.ids = e.usage.Output > r.before, 0
+	}
+	if e.answer {
+		e.seen.add(0)
+	}
+}
+
+func (r *sglangReader) meta() {
+	c, e := &r.c, &r.e
+	if !c.enter('{') {
+		c.skip()
+		return
+	}
+	for c.more('}') {
+		switch string(c.key()) {
+		case "completion_tokens":
+			e.usage.Output = c.integer()
+		case "prompt_tokens":
+			e.usage.Input = c.integer()
+		case "cached_tokens":
+			e.usage.Cached = c.integer()
+		case "finish_reason":
+			r.finish()
+		default:
+			c.skip()
+		}
+	}
+}
+
+// finish reads a finish reason, which is an object or, in old versions, a text. An aborted request has failed.
+func (r *sglangReader) finish() {
+	c, e := &r.c, &r.e
+	if c.peek() != '{' {
+		e.reason = c.text()
+	} else {
+		for c.enter('{'); c.more('}'); {
+			if string(c.key()) == "type" {
+				e.reason = c.text()
+			} else {
+				c.skip()
+			}
+		}
+	}
+	if len(e.reason) > 0 {
+		e.done.add(0)
+		e.fault = e.fault || string(e.reason) == "abort"
+	}
+}
