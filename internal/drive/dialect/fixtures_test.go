@@ -91,7 +91,7 @@ var longText = strings.Repeat("x", 200<<10)
 
 // allFixtures are those of every dialect.
 func allFixtures() []fixture {
-	return slices.Concat(fixtures)
+	return slices.Concat(fixtures, responsesFixtures, anthropicFixtures, geminiFixtures, tgiFixtures, llamaCppFixtures, sglangFixtures, tritonFixtures, ollamaFixtures)
 }
 
 // of sets the endpoint of fixtures.
@@ -108,6 +108,11 @@ var texts = map[string]struct{ event, document []string }{
 	"chat":      {[]string{"choices.text", "choices.delta.content", "choices.delta.reasoning_content", "choices.delta.tool_calls.function.name", "choices.delta.tool_calls.function.arguments"}, []string{"choices.message.content"}},
 	"responses": {[]string{"delta"}, []string{"output.content.text"}},
 	"anthropic": {[]string{"delta.text", "delta.thinking", "delta.partial_json"}, []string{"content.text"}},
+	"tgi":       {[]string{"token.text"}, []string{"generated_text"}},
+	"llamacpp":  {[]string{"content"}, []string{"content"}},
+	"sglang":    {[]string{"text"}, []string{"text"}},
+	"triton":    {[]string{"text_output"}, []string{"text_output"}},
+	"ollama":    {[]string{"message.content", "message.thinking", "message.tool_calls.function.name"}, []string{"message.content"}},
 	"gemini":    {[]string{"candidates.content.parts.text"}, []string{"candidates.content.parts.text"}},
 }
 

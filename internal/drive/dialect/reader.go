@@ -10,6 +10,7 @@ import (
 type eventReader struct {
 	grammar  grammar
 	streamed bool
+	listed   bool // a document may be an array of events
 	secrets  []string
 	shapes   shapes
 	c        cursor
@@ -266,11 +267,29 @@ func (r *eventReader) parse(name, data []byte, document bool) bool {
 	r.c = cursor{b: data}
 	r.e = event{}
 	c := &r.c
+	if document && r.listed && c.enter('[') {
+		for c.more(']') && c.enter('{') {
+			r.grammar.object(nil, true)
+		}
+		return c.ended()
+	}
 	if !c.enter('{') {
 		return false
 	}
 	r.grammar.object(name, document)
 	return c.ended()
+}
+
+// kindOf returns the member "type" of the object entered, without moving on; name takes the place of one that is missing.
+func (r *eventReader) kindOf(name []byte) []byte {
+	for c := r.c; c.more('}'); {
+		if string(c.key()) == "type" {
+			return c.text()
+		}
+		c.skip()
+	}
+	r.e.unnamed = r.e.unnamed || len(name) > 0
+	return name
 }
 
 // learn remembers an event's shape if it comes once a reply or more often, and events like it always mean the same.
@@ -344,4 +363,42 @@ func (r *eventReader) varying() bool {
 		r.e.outline.add(holeText, from, from+len(s))
 	}
 	return len(s) > 0
+}
+
+// usage reads token counts; cached ones stand in a place of each server's own choice.
+func (r *eventReader) usage() {
+	c, u := &r.c, &r.e.usage
+	if !c.enter('{') {
+		c.skip()
+		return
+	}
+	for c.more('}') {
+		switch string(c.key()) {
+		case "prompt_tokens", "input_tokens":
+			u.Input = latest(u.Input, c.integer())
+		case "completion_tokens", "output_tokens":
+			u.Output = latest(u.Output, c.integer())
+		case "prompt_tokens_details", "input_tokens_details":
+			r.details()
+		case "prompt_cache_hit_tokens", "cached_tokens":
+			u.Cached = latest(u.Cached, c.integer())
+		default:
+			c.skip()
+		}
+	}
+}
+
+func (r *eventReader) details() {
+	c, u := &r.c, &r.e.usage
+	if !c.enter('{') {
+		c.skip()
+		return
+	}
+	for c.more('}') {
+		if string(c.key()) == "cached_tokens" {
+			u.Cached = latest(u.Cached, c.integer())
+		} else {
+			c.skip()
+		}
+	}
 }
