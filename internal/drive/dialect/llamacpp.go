@@ -22,6 +22,7 @@ func newLlamaCpp(o Options) *native {
 type llamaCppReader struct {
 	eventReader
 	before   int  // tokens counted before the event
+	counted  bool // the event has the number of tokens
 	progress bool // the event tells how far the prompt is
 	last     bool
 }
@@ -34,7 +35,7 @@ func (r *llamaCppReader) Read(a *Answer, name, data []byte) Meaning {
 func (r *llamaCppReader) heart() string { return "content" }
 
 func (r *llamaCppReader) object(_ []byte, document bool) {
-	r.progress, r.last = false, false
+	r.counted, r.progress, r.last = false, false, false
 	c, e := &r.c, &r.e
 	for c.more('}') {
 		r.member(c.key())
@@ -44,7 +45,7 @@ func (r *llamaCppReader) object(_ []byte, document bool) {
 		e.text, e.ids, e.usage = false, 0, record.Usage{}
 		return
 	}
-	if e.usage.Output > 0 && !document {
+	if r.counted && !document {
 		e.ids = 0
 		e.text = e.text || !r.last && e.usage.Output > r.before
 	}
@@ -74,7 +75,7 @@ func (r *llamaCppReader) member(key []byte) {
 			e.reason = key[len("stopped_"):]
 		}
 	case "tokens_predicted":
-		e.usage.Output = c.integer()
+		e.usage.Output, r.counted = c.integer(), true
 	case "tokens_evaluated":
 		e.usage.Input = c.integer()
 	case "timings":

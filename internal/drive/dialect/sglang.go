@@ -19,7 +19,8 @@ func newSGLang(o Options) *native {
 // not the text: it grows with a token that is half a rune, and the finish reason comes with the same text again.
 type sglangReader struct {
 	eventReader
-	before int // tokens counted before the event
+	before  int  // tokens counted before the event
+	counted bool // the event has the number of tokens
 }
 
 func (r *sglangReader) Read(a *Answer, name, data []byte) Meaning {
@@ -30,6 +31,7 @@ func (r *sglangReader) Read(a *Answer, name, data []byte) Meaning {
 func (r *sglangReader) heart() string { return "text" }
 
 func (r *sglangReader) object(_ []byte, document bool) {
+	r.counted = false
 	c, e := &r.c, &r.e
 	for c.more('}') {
 		switch key := c.key(); string(key) {
@@ -38,7 +40,6 @@ func (r *sglangReader) object(_ []byte, document bool) {
 			r.words(&e.text)
 		case "output_ids":
 			e.ids = c.elements()
-			e.answer = true
 		case "meta_info":
 			r.meta()
 		default:
@@ -47,10 +48,13 @@ func (r *sglangReader) object(_ []byte, document bool) {
 			}
 		}
 	}
-	if e.usage.Output > 0 && !document {
+	switch {
+	case r.counted && !document:
 		e.text, e.ids = e.usage.Output > r.before, 0
+	case e.answer:
+		e.ids = 0
 	}
-	if e.answer {
+	if e.answer = e.answer || r.counted || e.ids > 0; e.answer {
 		e.seen.add(0)
 	}
 }
@@ -64,7 +68,7 @@ func (r *sglangReader) meta() {
 	for c.more('}') {
 		switch string(c.key()) {
 		case "completion_tokens":
-			e.usage.Output = c.integer()
+			e.usage.Output, r.counted = c.integer(), true
 		case "prompt_tokens":
 			e.usage.Input = c.integer()
 		case "cached_tokens":
