@@ -138,7 +138,7 @@ func driveConfig(s plan.Spec, t target) drive.Config {
 		loops = max(1, min(runtime.NumCPU()-1, s.Client.Procs-2))
 	}
 	return drive.Config{
-		Address: t.address, Host: t.host, Path: t.path, Header: t.header, TLS: t.tls, RunID: "tare-" + shortID(),
+		Address: t.address, Host: t.host, Path: t.path, Header: t.header, Secrets: t.secrets, TLS: t.tls, RunID: "tare-" + shortID(),
 		Timeout: s.Target.Timeout, ConnectTimeout: s.Target.ConnectTimeout, IdleTimeout: s.Target.IdleTimeout, Drain: s.Load.Drain,
 		Engine: s.Client.Engine, Loops: loops, Procs: s.Client.Procs, Connections: s.Client.Connections, Spin: s.Client.Spin,
 	}
