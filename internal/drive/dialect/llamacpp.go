@@ -51,7 +51,7 @@ func (r *llamaCppReader) object(_ []byte, document bool) {
 	}
 	if r.last {
 		e.done.add(0)
-		e.ends = !document && !e.token()
+		e.ends = !document
 	}
 	if e.answer {
 		e.seen.add(0)

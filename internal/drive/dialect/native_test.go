@@ -84,13 +84,13 @@ func failed(kinds, exact string) found {
 }
 
 var tgiFixtures = of("tgi", []fixture{
-	{id: "T01", says: "an event a token, no space after the colon", reads: one("data:"+tgi("Hello ", tgiOpen)+"\n\n", ":\n\n", "data:"+tgi("wörld", tgiEnd)+"\n\n"), want: native("cc", "1,1", "length", func(w *found) { w.terminated, w.comments = false, 1 })},
-	{id: "T02", says: "special token, token without text", reads: sse(tgi("Hello ", tgiOpen), tgi("", tgiOpen), strings.Replace(tgi("wörld", tgiEnd), `"special":false`, `"special":true`, 1)), want: native("ccc", "1,1,1", "length", func(w *found) { w.terminated, w.tokens = false, 3 })},
-	{id: "T03", says: "whole text without details", reads: sse(tgi("Hello ", tgiOpen), tgi("wörld", `"generated_text":"Hello wörld","details":null`)), want: native("cc", "1,1", "", func(w *found) { w.terminated, w.usage = false, record.Usage{} })},
+	{id: "T01", says: "an event a token, no space after the colon", reads: one("data:"+tgi("Hello ", tgiOpen)+"\n\n", ":\n\n", "data:"+tgi("wörld", tgiEnd)+"\n\n"), want: native("cc", "1,1", "length", func(w *found) { w.comments = 1 })},
+	{id: "T02", says: "special token, token without text", reads: sse(tgi("Hello ", tgiOpen), tgi("", tgiOpen), strings.Replace(tgi("wörld", tgiEnd), `"special":false`, `"special":true`, 1)), want: native("ccc", "1,1,1", "length", func(w *found) { w.tokens = 3 })},
+	{id: "T03", says: "whole text without details", reads: sse(tgi("Hello ", tgiOpen), tgi("wörld", `"generated_text":"Hello wörld","details":null`)), want: native("cc", "1,1", "", func(w *found) { w.usage = record.Usage{} })},
 	{id: "T04", says: "error amid the stream", reads: sse(tgi("Hello ", tgiOpen), `{"error":"Request failed during generation","error_type":"generation"}`), want: failed("ce", "1")},
 	{id: "T05", says: "clean end without the whole text", reads: sse(tgi("Hello ", tgiOpen)), want: unended("c", "1")},
-	{id: "T06", says: "body cut off behind the last token", reads: sse(tgi("Hello ", tgiOpen), tgi("wörld", tgiEnd)), cut: true, want: native("cc", "1,1", "length", func(w *found) { w.terminated, w.outcome = false, record.Truncated })},
-	{id: "T07", says: "whole text of no token", reads: sse(`{"generated_text":"","details":{"finish_reason":"eos_token","generated_tokens":0,"input_length":3}}`), want: found{outcome: record.Empty, kinds: "f", finish: "eos_token", usage: record.Usage{Known: true, Input: 3}}},
+	{id: "T06", says: "body cut off behind the last token", reads: sse(tgi("Hello ", tgiOpen), tgi("wörld", tgiEnd)), cut: true, want: native("cc", "1,1", "length", nil)},
+	{id: "T07", says: "whole text of no token", reads: sse(`{"generated_text":"","details":{"finish_reason":"eos_token","generated_tokens":0,"input_length":3}}`), want: found{outcome: record.Empty, kinds: "d", finish: "eos_token", usage: record.Usage{Known: true, Input: 3}, terminated: true}},
 	{id: "T08", says: "a document instead of a stream", kind: "application/json", reads: one(`{"generated_text":"Hello wörld","details":{"finish_reason":"stop_sequence","generated_tokens":2,"prefill":[{"id":1},{"id":2},{"id":3}],"tokens":[{"id":5,"text":"x"}]}}`), want: native("c", "2", "stop_sequence", func(w *found) { w.tokens, w.notStreamed = 1, true })},
 	{id: "T09", says: "an error document with 200", kind: "application/json", reads: one(`{"error":"Model is overloaded","error_type":"overloaded"}`), want: found{outcome: record.StreamError, kinds: "e", notStreamed: true}},
 }...)
@@ -102,7 +102,7 @@ var llamaCppFixtures = of("llamacpp", []fixture{
 	{id: "L04", says: "no counts before the last event (older)", reads: sse(`{"content":"Hello ","stop":false,"multimodal":false,"slot_id":0}`, `{"content":"wörld","stop":false,"multimodal":false,"slot_id":0}`, `{"content":"","stop":true,"stopped_eos":false,"stopped_limit":true,"stopped_word":false,"tokens_predicted":2,"tokens_evaluated":3,"timings":{"predicted_ms":1.5}}`), want: native("ccd", "?,?", "limit", nil)},
 	{id: "L05", says: "no counts but token ids", reads: sse(`{"content":"Hello ","tokens":[1,2],"stop":false}`, `{"content":"wörld","tokens":[3],"stop":false}`, llamaEnd), want: native("ccd", "2,1", "limit", func(w *found) { w.usage.Cached = 1 })},
 	{id: "L06", says: "a token without text, text in the last event", reads: sse(llama("Hello ", "7", "1"), llama("", "8", "2"), strings.Replace(strings.Replace(llamaEnd, `"content":""`, `"content":"wörld"`, 1), `"tokens_predicted":2`, `"tokens_predicted":4`, 1)), want: native("ccc", "1,1,2", "limit", func(w *found) {
-		w.tokens, w.terminated = 3, false
+		w.tokens = 3
 		w.usage.Output, w.usage.Cached = 4, 1
 	})},
 	{id: "L07", says: "error amid the stream", reads: sse(llama("Hello ", "7", "1"), `{"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}}`), want: counted(failed("ce", "1"), 1)},
@@ -145,7 +145,7 @@ var ollamaFixtures = of("ollama", []fixture{
 	{id: "O01", says: "a line for each part of the message", kind: linesType, reads: ndjson(ollama(`"content":"Hello "`), ollama(`"content":"wörld"`), ollamaEnd), want: native("ccd", "?,?", "stop", nil)},
 	{id: "O02", says: "CRLF, all in one read, no last line end", kind: "application/ndjson; charset=utf-8", reads: one(ollama(`"content":"Hello "`) + "\r\n\r\n" + ollama(`"content":"wörld"`) + "\r\n" + ollamaEnd), want: native("ccd", "?,?", "stop", nil)},
 	{id: "O03", says: "thinking, then a tool call", kind: linesType, reads: ndjson(ollama(`"content":"","thinking":"Hello "`), ollama(`"content":"","tool_calls":[{"function":{"name":"wörld","arguments":{"a":1}}}]`), ollamaEnd), want: native("txd", "?,?", "stop", nil)},
-	{id: "O04", says: "a line without content opens, the last line has text", kind: linesType, reads: ndjson(ollama(`"content":""`), ollama(`"content":"Hello "`), strings.Replace(ollamaEnd, `"content":""`, `"content":"wörld"`, 1)), want: native("rcc", "?,?", "stop", func(w *found) { w.terminated = false })},
+	{id: "O04", says: "a line without content opens, the last line has text", kind: linesType, reads: ndjson(ollama(`"content":""`), ollama(`"content":"Hello "`), strings.Replace(ollamaEnd, `"content":""`, `"content":"wörld"`, 1)), want: native("rcc", "?,?", "stop", nil)},
 	{id: "O05", says: "prompt wholly cached, no count of it", kind: linesType, reads: ndjson(ollama(`"content":"Hello "`), ollama(`"content":"wörld"`), strings.Replace(ollamaEnd, `"prompt_eval_count":3,`, "", 1)), want: native("ccd", "?,?", "stop", func(w *found) { w.usage.Input = 0 })},
 	{id: "O06", says: "error line", kind: linesType, reads: ndjson(ollama(`"content":"Hello "`), `{"error":"an error was encountered while running the model"}`), want: failed("ce", "?")},
 	{id: "O07", says: "clean end without done", kind: linesType, reads: ndjson(ollama(`"content":"Hello "`)), want: unended("c", "?")},

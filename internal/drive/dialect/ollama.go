@@ -47,7 +47,7 @@ func (r *ollamaReader) object(_ []byte, document bool) {
 	}
 	if done {
 		e.done.add(0)
-		e.ends = !document && !e.token()
+		e.ends = !document
 	}
 }
 

@@ -169,7 +169,9 @@ func (r *eventReader) apply(a *Answer) Meaning {
 	}
 	if r.e.ends {
 		a.Terminated = true
-		m.Kind = record.KindTerminator
+		if !m.Kind.Token() {
+			m.Kind = record.KindTerminator
+		}
 	}
 	return m
 }

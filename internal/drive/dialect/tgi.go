@@ -90,9 +90,10 @@ func (r *tgiReader) generated(document bool) {
 	e.done.add(0)
 	if document {
 		r.words(&e.text)
-	} else {
-		c.skip()
+		return
 	}
+	e.ends = true
+	c.skip()
 }
 
 func (r *tgiReader) details() {
