@@ -13,7 +13,7 @@ var errTooLong = errors.New("line or event above 64 MiB")
 // Stream frames server-sent events as the WHATWG standard does, on bytes, however they are cut. It differs from the
 // standard in three ways, all in favour of what a careless server meant: EOF dispatches an event whose blank line is
 // missing; a line that is no field, while the data so far ends inside a JSON string, is a raw newline of that string
-// and joined; and a field "error" (llama.cpp of 2024) is data of an event of that name. The zero value must be Reset
+// and joined; and a field "error" (older llama.cpp) is data of an event of that name. The zero value must be Reset
 // before use.
 type Stream struct {
 	sink   Sink
