@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,7 @@ type specFlag struct {
 
 var specFlags = []specFlag{
 	{name: "model", key: "target.model", kind: "name", usage: "model to ask for"},
-	{name: "endpoint", key: "target.endpoint", kind: "name", usage: "chat or completions", words: []string{"chat", "completions"}},
+	{name: "endpoint", key: "target.endpoint", kind: "name", usage: "what is spoken: " + strings.Join(plan.Endpoints(), ", "), words: plan.Endpoints()},
 	{name: "stream", key: "target.stream", usage: "stream replies"},
 	{name: "continuous-usage", key: "target.continuous_usage", usage: "ask for token counts in every event (vLLM)"},
 	{name: "header", key: "target.headers", kind: "'NAME: VALUE'", usage: "a further request header (repeatable)"},

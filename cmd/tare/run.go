@@ -34,7 +34,7 @@ func newRun() *cobra.Command {
 		Short: "Send a load to a server and report what it did",
 		Long: `Send a load to a server and report what it did.
 
-URL is the server's base (http://host:port, /v1/... is added) or the full path of the endpoint. Flags override the keys of the spec
+URL is the server's base (http://host:port, the path is added) or the full path of the endpoint. Flags override the keys of the spec
 file. The API key is read from the environment variable OPENAI_API_KEY, or the one that target.api_key_env names; it is
 written nowhere.
 
@@ -102,11 +102,11 @@ type load struct {
 
 // newLoad freezes a spec. Its errors are the user's.
 func newLoad(spec plan.Spec) (load, error) {
-	bare, err := dialect.For(spec.Target.Endpoint, dialect.Options{})
+	bare, err := dialect.For(spec.Target.Endpoint, dialectOptions(spec, nil)) // its secrets come from the target
 	if err != nil {
 		return load{}, err
 	}
-	t, err := targetOf(spec, bare.Path())
+	t, err := targetOf(spec, bare)
 	if err != nil {
 		return load{}, err
 	}

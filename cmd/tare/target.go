@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"tare/internal/drive"
+	"tare/internal/drive/dialect"
 	"tare/internal/plan"
 )
 
@@ -33,10 +34,10 @@ type target struct {
 	warnings []string
 }
 
-// targetOf resolves the target of a spec; dialectPath is what follows a base URL: /v1/chat/completions.
-func targetOf(spec plan.Spec, dialectPath string) (target, error) {
+// targetOf resolves the target of a spec, which is spoken to in d.
+func targetOf(spec plan.Spec, d dialect.Dialect) (target, error) {
 	t := spec.Target
-	text, err := t.RequestURL(dialectPath)
+	text, err := t.RequestURL(d.Path())
 	if err != nil {
 		return target{}, misused(err, "")
 	}
@@ -46,7 +47,7 @@ func targetOf(spec plan.Spec, dialectPath string) (target, error) {
 	}
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	out := target{address: net.JoinHostPort(u.Hostname(), port), host: u.Host, path: u.RequestURI()}
-	if err := out.addHeaders(t, spec.Masked().Target, u.User); err != nil {
+	if err := out.addHeaders(t, spec.Masked().Target, u.User, dialect.AuthOf(d)); err != nil {
 		return target{}, err
 	}
 	if u.Scheme == "https" {
@@ -56,45 +57,65 @@ func targetOf(spec plan.Spec, dialectPath string) (target, error) {
 }
 
 // addHeaders fills in the request's further header lines, and the values in them that are secret.
-func (to *target) addHeaders(t, masked plan.Target, user *url.Userinfo) error {
+func (to *target) addHeaders(t, masked plan.Target, user *url.Userinfo, auth dialect.Auth) error {
 	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
 		to.header = append(to.header, name+": "+t.Headers[name])
 		if masked.Headers[name] != t.Headers[name] {
 			to.secrets = append(to.secrets, t.Headers[name])
 		}
 	}
+	for _, line := range auth.Header {
+		if name, _, _ := strings.Cut(line, ":"); headerNamed(t, name) == "" {
+			to.header = append(to.header, line)
+		}
+	}
 	key, err := apiKey(t.APIKeyEnv)
 	if err != nil {
 		return err
 	}
-	to.authorize(t, user, key)
+	to.authorize(t, user, key, auth.KeyHeader)
 	return nil
 }
 
 // authorize chooses who the requests come from. What was written for this run goes before what is in the environment: a header of
-// the user's, then user info of the URL, then the API key.
-func (to *target) authorize(t plan.Target, user *url.Userinfo, key string) {
-	const byHeader, byUser = "the header Authorization", "user info of the URL"
+// the user's, then user info of the URL, then the API key, which goes into keyHeader, or is a bearer token if that is empty.
+func (to *target) authorize(t plan.Target, user *url.Userinfo, key, keyHeader string) {
+	const byUser = "user info of the URL"
 	byKey := "the API key in the environment variable " + t.APIKeyEnv
-	own := slices.ContainsFunc(slices.Collect(maps.Keys(t.Headers)), func(name string) bool {
-		return strings.EqualFold(name, "Authorization")
-	})
+	own := headerNamed(t, "Authorization")
+	if own == "" && keyHeader != "" {
+		own = headerNamed(t, keyHeader)
+	}
 	chosen := ""
-	choose := func(given bool, what, scheme, token string) {
+	choose := func(given bool, what, header, token string) {
 		switch {
 		case !given:
 		case chosen != "":
 			to.warnings = append(to.warnings, what+" is not sent: "+chosen+" goes before it")
-		case scheme != "":
-			to.header, to.secrets = append(to.header, "Authorization: "+scheme+" "+token), append(to.secrets, token)
+		case header != "":
+			to.header, to.secrets = append(to.header, header+token), append(to.secrets, token)
 			fallthrough
 		default:
 			chosen = what
 		}
 	}
-	choose(own, byHeader, "", "")
-	choose(user != nil, byUser, "Basic", basicToken(user))
-	choose(key != "", byKey, "Bearer", key)
+	keyPrefix := "Authorization: Bearer "
+	if keyHeader != "" {
+		keyPrefix = keyHeader + ": "
+	}
+	choose(own != "", "the header "+own, "", "")
+	choose(user != nil, byUser, "Authorization: Basic ", basicToken(user))
+	choose(key != "", byKey, keyPrefix, key)
+}
+
+// headerNamed returns name if the user gives a header of that name, in any case.
+func headerNamed(t plan.Target, name string) string {
+	for given := range t.Headers {
+		if strings.EqualFold(given, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 func basicToken(user *url.Userinfo) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/drive/dialect"
 	"tare/internal/plan"
 )
 
@@ -22,12 +23,45 @@ func TestTargetIsResolvedFromTheURL(t *testing.T) {
 	} {
 		spec := plan.Defaults()
 		spec.Target.URL = c.url
-		got, err := targetOf(spec, "/v1/chat/completions")
+		got, err := targetOf(spec, spoken(t, spec))
 		if err != nil || got.address != c.address || got.host != c.host || got.path != c.path {
 			t.Errorf("%s: got %s, %s, %s, error %v, want %s, %s, %s", c.url, got.address, got.host, got.path, err, c.address, c.host, c.path)
 		}
 		if tls := got.tls != nil; tls != (c.url[:5] == "https") {
 			t.Errorf("%s: TLS is %v", c.url, tls)
+		}
+	}
+}
+
+func spoken(t *testing.T, spec plan.Spec) dialect.Dialect {
+	t.Helper()
+	d, err := dialect.For(spec.Target.Endpoint, dialectOptions(spec, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestEachServiceGetsItsPathAndHeaders(t *testing.T) {
+	t.Setenv("KEY_OF_THE_TEST", "sk-environment")
+	for _, c := range []struct {
+		endpoint string
+		headers  map[string]string
+		path     string
+		want     []string
+		secret   string
+	}{
+		{"responses", nil, "/v1/responses", []string{"Authorization: Bearer sk-environment"}, "sk-environment"},
+		{"anthropic", nil, "/v1/messages", []string{"anthropic-version: 2023-06-01", "x-api-key: sk-environment"}, "sk-environment"},
+		{"anthropic", map[string]string{"Anthropic-Version": "2024-01-01", "X-Api-Key": "own"}, "/v1/messages", []string{"Anthropic-Version: 2024-01-01", "X-Api-Key: own"}, "own"},
+		{"gemini", nil, "/v1beta/models/m%2F1:streamGenerateContent?alt=sse", []string{"x-goog-api-key: sk-environment"}, "sk-environment"},
+		{"gemini", map[string]string{"Authorization": "Bearer own"}, "/v1beta/models/m%2F1:streamGenerateContent?alt=sse", []string{"Authorization: Bearer own"}, "Bearer own"},
+	} {
+		spec := plan.Defaults()
+		spec.Target.URL, spec.Target.Model, spec.Target.Endpoint, spec.Target.Headers, spec.Target.APIKeyEnv = "http://a", "m/1", c.endpoint, c.headers, "KEY_OF_THE_TEST"
+		got, err := targetOf(spec, spoken(t, spec))
+		if err != nil || got.path != c.path || !slices.Equal(got.header, c.want) || !slices.Equal(got.secrets, []string{c.secret}) {
+			t.Errorf("%s: got %s, header %q, secrets %q, error %v, want %s, %q, %q", c.endpoint, got.path, got.header, got.secrets, err, c.path, c.want, c.secret)
 		}
 	}
 }
@@ -50,7 +84,7 @@ func TestAuthorizationComesFromTheHeaderFirst(t *testing.T) {
 	} {
 		spec := plan.Defaults()
 		spec.Target.URL, spec.Target.Headers, spec.Target.APIKeyEnv = c.url, c.headers, "KEY_OF_THE_TEST"
-		got, err := targetOf(spec, "/v1/chat/completions")
+		got, err := targetOf(spec, spoken(t, spec))
 		if err != nil || !slices.Equal(got.header, c.want) || !slices.Equal(got.secrets, []string{c.secret}) {
 			t.Errorf("%s: got header %q, secrets %q, error %v, want %q and %q", c.name, got.header, got.secrets, err, c.want, c.secret)
 		}
@@ -81,12 +115,12 @@ func TestAnAPIKeyCannotAddAHeader(t *testing.T) {
 	spec := plan.Defaults()
 	spec.Target.URL, spec.Target.APIKeyEnv = "http://a", "KEY_OF_THE_TEST"
 	t.Setenv("KEY_OF_THE_TEST", "sk-secret\r\nX-Admin: 1")
-	_, err := targetOf(spec, "/v1/chat/completions")
+	_, err := targetOf(spec, spoken(t, spec))
 	if e := asExit(err); e.code != exitUsage || !strings.Contains(e.text(), "KEY_OF_THE_TEST") || strings.Contains(e.text(), "secret") {
 		t.Errorf("got code %d and %q, want 2 and the variable's name without its value", e.code, e.text())
 	}
 	t.Setenv("KEY_OF_THE_TEST", "sk-secret\n")
-	got, err := targetOf(spec, "/v1/chat/completions")
+	got, err := targetOf(spec, spoken(t, spec))
 	if want := []string{"Authorization: Bearer sk-secret"}; err != nil || !slices.Equal(got.header, want) {
 		t.Errorf("line break behind the key: got %q, %v, want %q", got.header, err, want)
 	}

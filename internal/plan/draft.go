@@ -106,6 +106,9 @@ func (d *Draft) Spec() (Spec, error) {
 	if !present("load.drain", nil) {
 		spec.Load.Drain = spec.Target.Timeout
 	}
+	if !present("target.api_key_env", nil) {
+		spec.Target.APIKeyEnv = keyVariable(spec.Target.Endpoint)
+	}
 	for _, path := range d.required {
 		const hint = "give it by its flag, or in a spec file"
 		if !present(path, nil) {

@@ -363,6 +363,64 @@ func TestRequestURLTakesABaseOrAFullPath(t *testing.T) {
 	}
 }
 
+func TestRequestURLTakesEveryEndpointsPath(t *testing.T) {
+	const gemini = "/v1beta/models/a%2Fb:streamGenerateContent?alt=sse"
+	for _, tc := range []struct{ endpoint, path, url, want string }{
+		{"responses", "/v1/responses", "http://h/v1", "http://h/v1/responses"},
+		{"anthropic", "/v1/messages", "http://h/p%2Fq/", "http://h/p%2Fq/v1/messages"},
+		{"gemini", gemini, "http://h", "http://h" + gemini},
+		{"gemini", gemini, "http://h/v1beta", "http://h" + gemini},
+		{"gemini", gemini, "http://h/v1?x=1", "http://h/v1/models/a%2Fb:streamGenerateContent?x=1&alt=sse"},
+		{"gemini", gemini, "https://h/v1/projects/p/models/m:streamGenerateContent", "https://h/v1/projects/p/models/m:streamGenerateContent?alt=sse"},
+		{"gemini", gemini, "https://h/models/m:streamGenerateContent?alt=json", "https://h/models/m:streamGenerateContent?alt=json"},
+		{"tgi", "/generate_stream", "http://h/", "http://h/generate_stream"},
+		{"sglang", "/generate", "http://h/generate", "http://h/generate"},
+		{"ollama", "/api/chat", "http://h/api", "http://h/api/chat"},
+		{"triton", "/v2/models/m/generate_stream", "http://h/v2", "http://h/v2/models/m/generate_stream"},
+	} {
+		got, err := plan.Target{URL: tc.url, Endpoint: tc.endpoint, Stream: true}.RequestURL(tc.path)
+		if got != tc.want || err != nil {
+			t.Errorf("%s, %s: got %q, %v, want %q", tc.endpoint, tc.url, got, err, tc.want)
+		}
+	}
+}
+
+func TestAFullPathMustGoWithTheRest(t *testing.T) {
+	for _, tc := range []struct {
+		target plan.Target
+		want   string // empty for none
+	}{
+		{plan.Target{URL: "http://h/v1/messages", Endpoint: "chat"}, "is the path of endpoint anthropic, but target.endpoint is chat"},
+		{plan.Target{URL: "http://h/generate_stream", Endpoint: "sglang", Stream: true}, "is the path of endpoint tgi or triton, but target.endpoint is sglang"},
+		{plan.Target{URL: "http://h/models/m:generateContent", Endpoint: "gemini", Stream: true}, "is the path of replies that are not streamed, but target.stream is true"},
+		{plan.Target{URL: "http://h/models/m:streamGenerateContent", Endpoint: "gemini"}, "is the path of streamed replies, but target.stream is false"},
+		{plan.Target{URL: "http://h/models/m:generateContent", Endpoint: "gemini", Model: "other"}, "asks for model m, but target.model is other"},
+		{plan.Target{URL: "http://h/models/m:generateContent", Endpoint: "gemini", Model: "models/m"}, ""},
+		{plan.Target{URL: "http://h/generate", Endpoint: "sglang", Stream: true}, ""},
+	} {
+		_, err := tc.target.RequestURL("/x")
+		if got := fmt.Sprint(err); tc.want == "" && err != nil || !strings.Contains(got, tc.want) {
+			t.Errorf("%+v: got %v, want %q", tc.target, err, tc.want)
+		}
+	}
+}
+
+func TestEachServiceHasItsOwnKey(t *testing.T) {
+	for endpoint, want := range map[string]string{"chat": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"} {
+		d := draft(enough)
+		d.Set("target.endpoint", endpoint, "--endpoint")
+		if s, err := d.Spec(); err != nil || s.Target.APIKeyEnv != want {
+			t.Errorf("%s: got %q, %v, want %q", endpoint, s.Target.APIKeyEnv, err, want)
+		}
+	}
+	d := draft(enough)
+	d.Set("target.endpoint", "anthropic", "--endpoint")
+	d.Set("target.api_key_env", "MINE", "--key")
+	if s, err := d.Spec(); err != nil || s.Target.APIKeyEnv != "MINE" {
+		t.Errorf("got %q, %v, want the variable that was named", s.Target.APIKeyEnv, err)
+	}
+}
+
 func TestAURLFaultSaysWhatToDo(t *testing.T) {
 	for url, want := range map[string]string{
 		"h:80":                    "write http://HOST:PORT, or https://",

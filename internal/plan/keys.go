@@ -40,7 +40,7 @@ const (
 var specKeys = []key[Spec]{
 	{
 		name: "target.url", field: func(s *Spec) any { return &s.Target.URL }, loose: true,
-		about: "Server: a base (http://host:port, with or without a prefix, to which /v1/… is added) or the full path of the endpoint.",
+		about: "Server: a base (http://host:port, with or without a prefix, to which the endpoint's path is added) or the full path of the endpoint.",
 		rule:  func(s Spec) (reason, hint string) { return s.Target.urlFault() }, hint: "write http://HOST:PORT, or https://",
 	},
 	{
@@ -66,7 +66,7 @@ var specKeys = []key[Spec]{
 	},
 	{
 		name: "target.api_key_env", field: func(s *Spec) any { return &s.Target.APIKeyEnv },
-		about: "Environment variable that holds the bearer token. No token is sent if it is not set, or if this is empty.",
+		about: "Environment variable that holds the API key; ANTHROPIC_API_KEY or GEMINI_API_KEY with these endpoints. No key is sent if it is not set, or if this is empty.",
 	},
 	{
 		name: "target.timeout", field: func(s *Spec) any { return &s.Target.Timeout }, above: true, most: month,

@@ -51,7 +51,7 @@ type Target struct {
 	Stream          bool              `yaml:"stream"`
 	ContinuousUsage bool              `yaml:"continuous_usage"` // ask for token counts in every event (vLLM)
 	Headers         map[string]string `yaml:"headers"`          // extra request headers
-	APIKeyEnv       string            `yaml:"api_key_env"`      // environment variable that holds the bearer token
+	APIKeyEnv       string            `yaml:"api_key_env"`      // environment variable that holds the API key
 	Timeout         time.Duration     `yaml:"timeout"`          // whole request, from its first write
 	ConnectTimeout  time.Duration     `yaml:"connect_timeout"`
 	IdleTimeout     time.Duration     `yaml:"idle_timeout"` // idle connections are closed after this, before the server does
@@ -108,7 +108,7 @@ type Client struct {
 func Defaults() Spec {
 	s := Spec{
 		Target: Target{
-			Endpoint: EndpointChat, Stream: true, APIKeyEnv: "OPENAI_API_KEY", Timeout: 2 * time.Minute,
+			Endpoint: EndpointChat, Stream: true, APIKeyEnv: keyVariable(EndpointChat), Timeout: 2 * time.Minute,
 			ConnectTimeout: 10 * time.Second, IdleTimeout: 4 * time.Second,
 		},
 		Load:     Load{Seed: 1, Arrival: ArrivalPoisson, Burstiness: 1},
@@ -117,4 +117,15 @@ func Defaults() Spec {
 	}
 	s.Load.Drain = s.Target.Timeout
 	return s
+}
+
+// keyVariable is where the key of an endpoint's service usually is, so that no service is sent another one's.
+func keyVariable(endpoint string) string {
+	switch endpoint {
+	case EndpointAnthropic:
+		return "ANTHROPIC_API_KEY"
+	case EndpointGemini:
+		return "GEMINI_API_KEY"
+	}
+	return "OPENAI_API_KEY"
 }
