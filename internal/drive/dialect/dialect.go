@@ -37,6 +37,9 @@ func For(endpoint string, o Options) (Dialect, error) {
 			return nil, fmt.Errorf("temperature and top_p must be numbers, got %v and %v", o.Temperature, o.TopP)
 		}
 	}
+	if err := o.lacking(endpoint); err != nil {
+		return nil, err
+	}
 	var d Dialect
 	switch endpoint {
 	case plan.EndpointChat:
@@ -66,6 +69,18 @@ func For(endpoint string, o Options) (Dialect, error) {
 		return nil, fmt.Errorf("endpoint %q is not built", endpoint)
 	}
 	return d, nil
+}
+
+// lacking refuses what an endpoint has no word for, lest a run be taken for what it is not.
+func (o Options) lacking(endpoint string) error {
+	openAI := endpoint == plan.EndpointChat || endpoint == plan.EndpointCompletions
+	switch {
+	case o.ContinuousUsage && !openAI:
+		return fmt.Errorf("target.continuous_usage: endpoint %s has no such option\nhint: leave it out", endpoint)
+	case o.IgnoreEOS && endpoint == plan.EndpointGemini:
+		return fmt.Errorf("workload.ignore_eos: endpoint %s has no such option\nhint: leave it out; the report says how long the answers were", endpoint)
+	}
+	return nil
 }
 
 // Auth says how a server wants to be spoken to before it reads the body.

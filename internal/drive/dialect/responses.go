@@ -64,29 +64,27 @@ func (r *responsesReader) object(name []byte, document bool) {
 		}
 	}
 	switch string(kind) {
-	case "response.completed":
-		r.end("completed")
-	case "response.incomplete":
-		r.end("incomplete")
+	case "response.completed", "response.incomplete":
+		r.end(kind[len("response."):])
 	case "error", "response.failed", "response.cancelled":
 		e.fault = true
 	}
 }
 
 // end takes the last event, whose own reason goes before the one given.
-func (r *responsesReader) end(reason string) {
+func (r *responsesReader) end(reason []byte) {
 	e := &r.e
 	e.ends = true
 	e.done.add(0)
 	if len(e.reason) == 0 {
-		e.reason = []byte(reason)
+		e.reason = reason
 	}
 }
 
 // delta reads what was generated, which the type of the event tells apart. An audio's bytes are no text.
 func (r *responsesReader) delta(kind []byte) {
 	e := &r.e
-	found := new(bool)
+	var found *bool
 	switch {
 	case !bytes.HasPrefix(kind, []byte("response.")) || !bytes.HasSuffix(kind, []byte(".delta")) || bytes.HasPrefix(kind, []byte("response.audio")):
 		r.c.skip()
