@@ -64,7 +64,7 @@ func TestEveryEndpointReadsOnlyJSON(t *testing.T) {
 				continue
 			}
 			tried[f.endpoint+e] = true
-			for at := range b {
+			for at := 0; at < len(b); at += 3 {
 				for _, m := range [][]byte{spliced(b, at, at+1, ""), changed(b, at, '"'), changed(b, at, '}'), changed(b, at, '['), changed(b, at, '0')} {
 					var a dialect.Answer
 					r.Read(&a, nil, m)
