@@ -44,13 +44,15 @@ type berth struct {
 	stamped *wire.Stamped // under conn; nil where the system has no stamps
 	f       atomic.Pointer[flight]
 	writing sync.Mutex // held while a request is written
-	since   time.Duration
-	served  int
-	cut     atomic.Bool
+
+	unwritten error // why it could not be, guarded by writing
+	reads     int   // of the socket, when bytes were last taken from it; the reader's own
+	since     time.Duration
+	served    int
+	cut       atomic.Bool
 }
 
 const (
-	crewDials  = 64       // at once, before the start
 	readBytes  = 16 << 10 // of a connection's buffer
 	writeAside = 16 << 10 // a larger request is written by a goroutine of its own: the write may have to wait
 )
@@ -62,12 +64,12 @@ func newCrew(r *run, id int) *crew {
 }
 
 // warm dials n connections, some at a time. Of their errors, which mostly are the same, it returns the first.
-func (c *crew) warm(n int, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(c.dialing, limit)
+func (c *crew) warm(ctx context.Context, n int, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c.sampleClock()
 	var dialling sync.WaitGroup
-	places := make(chan struct{}, crewDials)
+	places := make(chan struct{}, warmDials)
 	failed := make([]error, n)
 	for i := range n {
 		places <- struct{}{}
@@ -79,8 +81,10 @@ func (c *crew) warm(n int, limit time.Duration) error {
 				return
 			}
 			c.mu.Lock()
-			c.idle = append(c.idle, b)
-			c.mu.Unlock()
+			defer c.mu.Unlock()
+			if c.open(b) {
+				c.idle = append(c.idle, b)
+			}
 		})
 	}
 	dialling.Wait()
@@ -128,6 +132,12 @@ func (c *crew) dial(ctx context.Context) (*berth, error) {
 	return b, nil
 }
 
+// open reports whether b has not been closed yet; then its reader will see what is written on it to its end. The lock is held.
+func (c *crew) open(b *berth) bool {
+	_, ok := c.berths[b]
+	return ok
+}
+
 func (c *crew) connect(ctx context.Context) (net.Conn, error) {
 	if c.run.cfg.Dial != nil {
 		return c.run.cfg.Dial(ctx)
@@ -168,7 +178,7 @@ func (c *crew) carry() {
 }
 
 // longestNap bounds a pacer's sleep, so that it notices the end of the run.
-const longestNap = time.Millisecond
+const longestNap = 5 * time.Millisecond
 
 // sleeper gives the way this crew waits for a due time.
 func (c *crew) sleeper() func(until time.Duration) {
@@ -218,10 +228,10 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 		}
 		if b := c.takeIdle(now); b != nil {
 			c.occupy(j)
-			c.issue(b, c.board(j, due, now), j.bytes)
+			c.issue(b, c.board(j, due, now, c.cause(j, due, now)), j.bytes)
 			c.ring.taken()
 		} else {
-			if !c.unconnected(j, now, len(c.berths)+c.dialling) || c.mayDial == 0 {
+			if !c.unconnected(now, len(c.berths)+c.dialling) || c.mayDial == 0 {
 				return now + longestWait
 			}
 			c.issueOnNew(j, due, now)
@@ -231,12 +241,12 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 }
 
 // board begins the flight of a job that is due.
-func (c *crew) board(j *job, due, now time.Duration) *flight {
+func (c *crew) board(j *job, due, now time.Duration, delay record.Delay) *flight {
 	f := c.kept()
 	if f == nil {
 		f = &flight{reader: c.run.dialect.NewReader(), secrets: c.run.cfg.Secrets}
 	}
-	f.begin(j, due, c.issued(j, now), c.cause(j, due, now))
+	f.begin(j, due, now, delay)
 	return f
 }
 
@@ -244,6 +254,7 @@ func (c *crew) board(j *job, due, now time.Duration) *flight {
 func (c *crew) issueOnNew(j *job, due, now time.Duration) {
 	held := *j
 	held.bytes = append([]byte(nil), j.bytes...)
+	delay := c.cause(j, due, now)
 	c.occupy(j)
 	c.ring.taken()
 	c.dialling++
@@ -258,13 +269,15 @@ func (c *crew) issueOnNew(j *job, due, now time.Duration) {
 		switch {
 		case err != nil:
 			c.refuse(&held, due, err)
+		case !c.open(b):
+			c.refuse(&held, due, errors.New("the server closed the connection at once"))
 		case c.run.stopped(c.clock.Now()):
 			x := held.notSent(c.run.time)
 			x.Delay = record.DelayNoConnection
 			c.rec.add(x, c.clock.Now())
 			b.conn.Close()
 		default:
-			c.issue(b, c.board(&held, due, now), held.bytes)
+			c.issue(b, c.board(&held, due, now, delay), held.bytes)
 		}
 	})
 }
@@ -272,7 +285,7 @@ func (c *crew) issueOnNew(j *job, due, now time.Duration) {
 // issue writes a request on b. The lock is held.
 func (c *crew) issue(b *berth, f *flight, request []byte) {
 	f.x.ConnReady, f.x.Reused = record.At(c.clock.Now()), b.served > 0
-	_ = b.conn.SetReadDeadline(time.Now().Add(c.run.cfg.Timeout))
+	_ = b.conn.SetDeadline(time.Now().Add(c.run.cfg.Timeout)) // for the write, too: nobody else could end it
 	if len(request) <= writeAside {
 		c.write(b, f, request)
 		return
@@ -286,7 +299,8 @@ func (c *crew) issue(b *berth, f *flight, request []byte) {
 	c.readers.Go(func() {
 		defer b.writing.Unlock()
 		if _, err := b.conn.Write(held); err != nil {
-			b.conn.Close()
+			b.unwritten = err
+			b.conn.Close() // its reader ends the flight
 			return
 		}
 		f.x.LastWrite = record.At(c.clock.Now())
@@ -302,6 +316,7 @@ func (c *crew) write(b *berth, f *flight, request []byte) {
 	_, err := b.conn.Write(request)
 	c.tally.wrote(first - f.x.Due)
 	if err != nil {
+		b.unwritten = err
 		b.conn.Close() // its reader ends the flight
 		return
 	}
@@ -321,6 +336,12 @@ func (c *crew) read(b *berth) {
 		}
 		if n > 0 {
 			kernel, stamped := c.arrival(b, user)
+			if stamped && b.stamped.Reads() == b.reads {
+				f.continueRead()
+			}
+			if stamped {
+				b.reads = b.stamped.Reads()
+			}
 			done, bad := f.take(buf[:n], kernel, user, stamped)
 			switch {
 			case bad != nil:
@@ -338,6 +359,7 @@ func (c *crew) read(b *berth) {
 			}
 		}
 		if err != nil {
+			b.conn.Close()
 			c.finish(b, f, c.lost(b, f, user, err), false)
 			return
 		}
@@ -352,13 +374,16 @@ func (c *crew) arrival(b *berth, user time.Duration) (at time.Duration, stamped 
 	return min(c.offset.Load().On(b.stamped.Last()), user), true
 }
 
-// lost says how a flight ends whose connection could not be read further.
+// lost says how a flight ends whose connection, now closed, could not be read further.
 func (c *crew) lost(b *berth, f *flight, at time.Duration, err error) verdict {
+	unsent := b.awaitWrite()
 	switch {
 	case b.cut.Load():
 		return verdict{outcome: record.Cancelled, at: at, err: c.run.cutText()}
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(unsent, os.ErrDeadlineExceeded):
 		return verdict{outcome: record.TimedOut, at: at, err: c.run.timeout}
+	case unsent != nil && !errors.Is(unsent, net.ErrClosed):
+		return unwritten(at, unsent)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return f.peerClosed(at)
 	}
@@ -367,27 +392,33 @@ func (c *crew) lost(b *berth, f *flight, at time.Duration, err error) verdict {
 
 // finish ends the exchange on b and, when the connection can go on, writes what is due by now.
 func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
+	if !keep {
+		b.conn.Close() // or its writer might wait on
+	}
 	b.awaitWrite()
+	f.close(v)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock.Now()
 	c.tally.inFlight--
 	b.served++
 	b.f.Store(nil)
-	c.vacate(f.x.Stage, now)
-	c.settle(f, v)
+	c.vacate(f.x.Stage, v.at, now)
+	c.settle(f)
 	if keep {
-		_ = b.conn.SetReadDeadline(time.Time{})
+		_ = b.conn.SetDeadline(time.Time{})
 		b.since = now
 		c.idle = append(c.idle, b)
 	}
 	c.sendDue(now)
 }
 
-// awaitWrite waits until whoever wrote the request has written down its last facts.
-func (b *berth) awaitWrite() {
+// awaitWrite waits until whoever wrote the request has written down its last facts, and returns why it could not be
+// written, if so.
+func (b *berth) awaitWrite() error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
+	return b.unwritten
 }
 
 // forget closes b and strikes it off. A request that was written on it just as the server closed it ends here.

@@ -7,6 +7,7 @@ package drive
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -46,7 +47,7 @@ type Config struct {
 
 	Dial  func(ctx context.Context) (net.Conn, error) // of engine N; nil for TCP to Address
 	Cut   <-chan struct{}                             // closed to end what is in flight at once; may be nil
-	Ready func(*record.Manifest) error                // called when all is set, just before the first request; may be nil
+	Ready func(*record.Manifest) error                // called once, beside the first requests: disks are slow; may be nil
 	Watch func(Progress)                              // called four times a second; may be nil
 }
 
@@ -72,15 +73,7 @@ func Run(ctx context.Context, cfg Config, p *plan.Plan, d dialect.Dialect, log *
 	}
 	r.clock.StartIn(startLead)
 	r.describe(m)
-	if cfg.Ready != nil {
-		if err := cfg.Ready(m); err != nil {
-			for _, s := range senders {
-				s.close()
-			}
-			return err
-		}
-	}
-	err = r.carry(ctx, senders)
+	err = r.carry(ctx, senders, m)
 	r.conclude(ctx, m, senders)
 	return err
 }
@@ -90,7 +83,7 @@ const startLead = 20 * time.Millisecond
 
 // sender is one shard of either engine.
 type sender interface {
-	warm(connections int, limit time.Duration) error
+	warm(ctx context.Context, connections int, limit time.Duration) error
 	carry() // until its slice of the plan is done; closes its connections
 	close() // for a sender that is not carried
 	account() record.Loop
@@ -175,7 +168,7 @@ func (r *run) senders(ctx context.Context) ([]sender, error) {
 		if i < r.connections%r.loops {
 			n++
 		}
-		if err := s.warm(n, r.cfg.ConnectTimeout); err != nil {
+		if err := s.warm(ctx, n, r.cfg.ConnectTimeout); err != nil {
 			return fail(err)
 		}
 	}
@@ -207,10 +200,19 @@ func resolve(ctx context.Context, hostport string) (netip.AddrPort, error) {
 }
 
 // carry runs every goroutine of the run and returns when all have ended.
-func (r *run) carry(ctx context.Context, senders []sender) error {
+func (r *run) carry(ctx context.Context, senders []sender, m *record.Manifest) error {
 	sending, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var writing, feeding, carrying sync.WaitGroup
+	var unready error
+	writing.Go(func() {
+		if r.cfg.Ready == nil {
+			return
+		}
+		if unready = r.cfg.Ready(m); unready != nil {
+			stop(unready)
+		}
+	})
 	writing.Go(func() { r.writer.run(func(err error) { stop(fmt.Errorf("write records: %w", err)) }) })
 	r.time.open(0, 0)
 	feeding.Go(func() { r.feeder.fill(sending) })
@@ -223,17 +225,17 @@ func (r *run) carry(ctx context.Context, senders []sender) error {
 		carrying.Wait()
 		close(finished)
 	}()
-	r.attend(sending, finished)
+	r.attend(sending, stop, finished)
 	r.ended = readUsage()
 	stop(nil)
 	feeding.Wait()
 	close(r.writer.blocks)
 	writing.Wait()
-	return r.writer.err
+	return errors.Join(unready, r.writer.err)
 }
 
 // attend reports progress and passes interruptions on until the senders have finished.
-func (r *run) attend(ctx context.Context, finished <-chan struct{}) {
+func (r *run) attend(ctx context.Context, stop context.CancelCauseFunc, finished <-chan struct{}) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	stopped, cut := ctx.Done(), r.cfg.Cut
@@ -247,8 +249,10 @@ func (r *run) attend(ctx context.Context, finished <-chan struct{}) {
 			stopped = nil
 		case <-cut:
 			r.cut.Store(true)
+			stop(errors.New("cut"))
 			cut = nil
 		case <-tick.C:
+			r.time.advance(r.clock.Now())
 			if r.cfg.Watch != nil {
 				r.cfg.Watch(r.progress(&last))
 			}

@@ -193,7 +193,7 @@ func TestEveryReplyIsReadWhole(t *testing.T) {
 	})
 }
 
-// kernelStamps holds that replies are stamped by the kernel, in order, never after they were read.
+// Replies are stamped by the kernel, in order, never after they were read.
 func TestKernelStampsComeBeforeReads(t *testing.T) {
 	if !drive.HasEpoll() {
 		t.Skip("this system has no receive stamps")
@@ -295,6 +295,75 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 		n := outcomes(all)
 		if n["connect_failed"] < 9 || n["connect_failed"]+n["reset"] != 10 {
 			t.Errorf("outcomes %v, want at least 9 connect_failed and else reset", n)
+		}
+	})
+}
+
+func TestServersThatSpeakFirstAreNotTakenForIdle(t *testing.T) {
+	engines(t, func(t *testing.T, engine string) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				fmt.Fprint(c, "220 ready\r\n")
+				c.Close()
+			}
+		}()
+		all, _ := carry(t, t.Context(), drive.Config{Address: l.Addr().String(), Engine: engine, Connections: 100},
+			spec(plan.Load{Rate: 500, Requests: 50}))
+		for _, x := range all {
+			if x.Outcome == record.Completed || strings.Contains(x.Error, "descriptor") {
+				t.Fatalf("request %d: %v, %q", x.Index, x.Outcome, x.Error)
+			}
+		}
+		if len(all) != 50 {
+			t.Errorf("%d requests recorded, want 50", len(all))
+		}
+	})
+}
+
+func TestServersThatDoNotReadAreTimedOut(t *testing.T) {
+	engines(t, func(t *testing.T, engine string) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var held []net.Conn
+		accepting := make(chan struct{})
+		go func() {
+			defer close(accepting)
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				held = append(held, c)
+			}
+		}()
+		t.Cleanup(func() {
+			l.Close()
+			<-accepting
+			for _, c := range held {
+				c.Close()
+			}
+		})
+		s := spec(plan.Load{Concurrency: 2, Requests: 4})
+		s.Workload.InputTokens = 3_000_000 // more than the sockets' buffers take
+		all, _ := carry(t, t.Context(), drive.Config{Address: l.Addr().String(), Engine: engine, Timeout: 300 * time.Millisecond}, s)
+		if n := outcomes(all); n["timeout"] != 4 {
+			t.Errorf("outcomes %v, want 4 timeout; first error %q", n, firstError(all))
+		}
+		for _, x := range all {
+			if _, written := x.LastWrite.Get(); written {
+				t.Errorf("request %d counts as written whole", x.Index)
+			}
 		}
 	})
 }
@@ -402,9 +471,9 @@ func TestSecretsStayOutOfRecords(t *testing.T) {
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "bad key: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 		})
-		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine, Header: []string{"Authorization: Bearer sk-verysecret123456"}},
+		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine, Header: []string{"Authorization: pass phrase"}, Secrets: []string{"pass phrase"}},
 			spec(plan.Load{Concurrency: 1, Requests: 1}))
-		if all[0].Outcome != record.HTTPError || !strings.Contains(all[0].Error, "bad key") || strings.Contains(all[0].Error, "verysecret") {
+		if all[0].Outcome != record.HTTPError || !strings.Contains(all[0].Error, "bad key") || strings.Contains(all[0].Error, "phrase") {
 			t.Errorf("outcome %v, error %q: want an http_error with the key masked", all[0].Outcome, all[0].Error)
 		}
 	})

@@ -3,6 +3,7 @@
 package drive
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -93,22 +94,32 @@ func newLoop(r *run, id int, addr netip.AddrPort) (*loop, error) {
 	}, nil
 }
 
-// warm dials n connections and waits for them.
-func (l *loop) warm(n int, limit time.Duration) error {
+// warm dials n connections and waits for them. One that the server closes again at once is done without.
+func (l *loop) warm(ctx context.Context, n int, limit time.Duration) error {
 	until := l.clock.Now() + limit
-	for opened := 0; len(l.idle) < n; {
-		for opened < n && l.dialling < 64 {
+	for opened := 0; opened < n || l.dialling > 0; {
+		for opened < n && l.dialling < warmDials {
 			if err := l.dial(); err != nil {
 				return err
 			}
 			opened++
 		}
 		for _, e := range l.wait(longestWait) {
-			if err := l.connected(l.lines[e.Fd]); err != nil {
-				return fmt.Errorf("connect to %s: %w", l.addr, err)
+			c := l.lines[e.Fd]
+			switch {
+			case c == nil || c.serial != e.Pad:
+			case c.state == lineIdle:
+				l.hangUp(c)
+			default:
+				if err := l.connected(c); err != nil {
+					return fmt.Errorf("connect to %s: %w", l.addr, err)
+				}
 			}
 		}
-		if l.clock.Now() > until {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case l.clock.Now() > until:
 			return fmt.Errorf("connect to %s: no answer within %v", l.addr, limit)
 		}
 	}
@@ -211,11 +222,14 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 			now = l.clock.Now()
 			continue
 		}
-		if !l.unconnected(j, now, len(l.lines)-len(l.free)) || l.dials == 0 || !l.wanted(now) {
+		free := l.unconnected(now, len(l.lines)-len(l.free))
+		wants := l.wanting(now)
+		if !free || l.dials == 0 || wants == nil {
 			l.waiting = true
 			return now + longestWait
 		}
 		l.dials--
+		wants.dialled(now)
 		if err := l.dial(); err != nil {
 			l.refuseFirst(err)
 		}
@@ -223,17 +237,22 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 	return now
 }
 
-// wanted reports whether more requests are due than connections are being dialled.
-func (l *loop) wanted(now time.Duration) bool {
+// wanting is the first job that is due and for which no connection is being dialled, or nil.
+func (l *loop) wanting(now time.Duration) *job {
 	j := l.ring.peek(l.dialling)
-	if j == nil {
-		return false
+	switch {
+	case j == nil:
+		return nil
+	case l.run.time.stages[j.stage].Closed:
+		if len(l.freed) > l.dialling {
+			return j
+		}
+		return nil
 	}
-	if l.run.time.stages[j.stage].Closed {
-		return len(l.freed) > l.dialling
+	if due, known := l.due(j); !known || due > now {
+		return nil
 	}
-	due, known := l.due(j)
-	return known && due <= now
+	return j
 }
 
 // issue writes job j on connection c. It reports false when the connection, kept from an earlier request, turned out to
@@ -250,7 +269,7 @@ func (l *loop) issue(c *line, j *job, due, now time.Duration) bool {
 	if f == nil {
 		f = &flight{reader: l.reader, secrets: l.run.cfg.Secrets}
 	}
-	f.begin(j, due, l.issued(j, now), l.cause(j, due, now))
+	f.begin(j, due, j.issued(now), l.cause(j, due, now))
 	l.occupy(j)
 	f.x.ConnReady, f.x.FirstWrite, f.x.Reused = record.At(now), record.At(first), c.served > 0
 	l.board(c, f)
@@ -346,8 +365,9 @@ func (l *loop) finish(c *line, v verdict, keep bool) {
 	} else {
 		l.discard(c)
 	}
-	l.vacate(f.x.Stage, now)
-	l.settle(f, v)
+	l.vacate(f.x.Stage, v.at, now)
+	f.close(v)
+	l.settle(f)
 }
 
 // board puts c, which now carries f, at the end of those in flight.

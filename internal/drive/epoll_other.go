@@ -3,6 +3,7 @@
 package drive
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"time"
@@ -19,8 +20,8 @@ func epollWorks() error { return errNoEpoll }
 
 func newLoop(*run, int, netip.AddrPort) (*loop, error) { return nil, errNoEpoll }
 
-func (l *loop) warm(int, time.Duration) error { return errNoEpoll }
-func (l *loop) carry()                        {}
-func (l *loop) close()                        {}
-func (l *loop) clockStep() time.Duration      { return 0 }
-func (l *loop) account() record.Loop          { return l.usage }
+func (l *loop) warm(context.Context, int, time.Duration) error { return errNoEpoll }
+func (l *loop) carry()                                         {}
+func (l *loop) close()                                         {}
+func (l *loop) clockStep() time.Duration                       { return 0 }
+func (l *loop) account() record.Loop                           { return l.usage }

@@ -28,7 +28,7 @@ func (r *run) describe(m *record.Manifest) {
 		}
 		at += s.Gap
 		m.Stages[i] = record.Stage{
-			Name: s.Name, Warmup: s.Warmup, Kind: kind, StartMs: ms(at), EndMs: ms(at + s.Duration), Planned: int64(s.Expected),
+			Name: s.Name, Warmup: s.Warmup, Kind: kind, StartMs: ms(at), EndMs: ms(at + s.Duration), Planned: s.Requests,
 			RatePerS: s.Rate, RateToPerS: s.RateTo, Concurrency: s.Concurrency, MaxInFlight: s.MaxInFlight,
 		}
 		at += s.Duration
@@ -56,8 +56,9 @@ func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender
 		m.Loops = append(m.Loops, s.account())
 		m.Clock.MaxStepNs = max(m.Clock.MaxStepNs, int64(s.clockStep()))
 	}
-	ids := r.feeder.ids
-	m.Plan = record.PlanIDs{PlanID: ids.PlanID, ContentID: ids.ContentID, Requests: ids.Requests, Complete: ctx.Err() == nil}
+	if ids := r.feeder.ids; r.feeder.all || !m.Plan.Complete {
+		m.Plan = record.PlanIDs{PlanID: ids.PlanID, ContentID: ids.ContentID, Requests: ids.Requests, Complete: r.feeder.all}
+	}
 	m.State = record.State{
 		Complete: true, EndMs: ms(end), CPUMs: ms(r.ended.cpu - r.began.cpu), GCCycles: r.ended.collections - r.began.collections,
 	}

@@ -25,6 +25,7 @@ type feeder struct {
 	done atomic.Bool // nothing more will come
 	turn int         // ring whose turn it is
 	ids  plan.IDs    // of the requests walked; set when done
+	all  bool        // they are the whole plan
 }
 
 // fill keeps the rings filled until the plan ends or ctx does. What is then left of the plan is recorded as not sent.
@@ -54,7 +55,7 @@ func (f *feeder) fill(ctx context.Context) {
 		f.time.walked(stage, last)
 		last = 0
 	}
-	f.ids = f.walk.IDs()
+	f.ids, f.all = f.walk.IDs(), ctx.Err() == nil
 	f.rec.close()
 }
 
@@ -106,7 +107,7 @@ func (f *feeder) ready(j *job, r *plan.Request) {
 	j.index, j.stage, j.due = r.Index, r.Stage, r.Due
 	j.in, j.out = r.InputTokens, r.OutputTokens
 	j.bytes = f.head.appendRequest(j.bytes[:0], r.Index, r.Body)
-	j.made = f.clock.Now()
+	j.made, j.dialAt = f.clock.Now(), record.Instant{}
 	if !f.time.byTime(r.Stage) {
 		f.time.planned[r.Stage].Add(1)
 	}

@@ -57,6 +57,14 @@ func (f *flight) take(b []byte, kernel, user time.Duration, stamped bool) (done 
 	return done, err
 }
 
+// continueRead says that the bytes to be taken next came in the same read of the socket as those before, through a layer
+// that gave them out in pieces: the stamp is later than the last event so far.
+func (f *flight) continueRead() {
+	if n := len(f.x.Events); n > 0 {
+		f.x.Events[n-1].Flags |= record.FlagMerged
+	}
+}
+
 // markMerged flags the events of the read just fed that other event bytes followed: the stamp is that of the last byte.
 func (f *flight) markMerged(before int) {
 	exact := len(f.x.Events) - 1
@@ -136,9 +144,10 @@ func (f *flight) close(v verdict) {
 	x.End = record.At(v.at)
 	if at, ok := f.terminator(); ok {
 		x.End = record.At(at)
-		if v.outcome == record.TimedOut || v.outcome == record.Reset || v.outcome == record.Cancelled {
-			v.outcome, v.whole = 0, true // all that was asked for had come
-		}
+	}
+	cut := v.outcome == record.TimedOut || v.outcome == record.Reset || v.outcome == record.Cancelled
+	if cut && f.answer.Terminated {
+		v.outcome, v.whole = 0, true // all that was asked for had come
 	}
 	x.Usage = f.answer.Usage
 	x.FinishReason = f.answer.FinishReason
@@ -146,7 +155,10 @@ func (f *flight) close(v verdict) {
 	if x.Outcome == 0 {
 		x.Outcome = f.answer.Outcome(x.Status, v.whole)
 	}
-	if x.Error == "" {
+	switch {
+	case x.Outcome == record.Completed:
+		x.Error = ""
+	case x.Error == "":
 		x.Error = f.complaint()
 	}
 	if x.Error != "" {

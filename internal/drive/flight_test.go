@@ -76,6 +76,18 @@ func TestEventsOfOneReadAreFlagged(t *testing.T) {
 	}
 }
 
+func TestPiecesOfOneReadShareItsStamp(t *testing.T) {
+	f, b := newTestFlight(t), reply(2)
+	f.begin(&job{}, 0, 0, record.DelayNone)
+	cut := strings.Index(string(b), "data: ") + strings.Index(string(b)[strings.Index(string(b), "data: "):], "\n\n") + 2
+	_, _ = f.take(b[:cut], 3, 4, true) // the role event, whole
+	f.continueRead()
+	_, _ = f.take(b[cut:], 3, 5, true)
+	if f.x.Events[0].Flags&record.FlagMerged == 0 {
+		t.Error("the event before bytes of the same read is not flagged as merged")
+	}
+}
+
 func BenchmarkReplyOf16Tokens(b *testing.B) {
 	f, bytes := newTestFlight(b), reply(16)
 	var dst []byte

@@ -15,7 +15,7 @@ func (r *run) fit() error {
 	if err := r.chooseEngine(); err != nil {
 		return err
 	}
-	cpus := runtime.NumCPU()
+	cpus := runtime.GOMAXPROCS(0) // Go heeds affinity and the cgroup's quota
 	r.loops = cmp.Or(r.cfg.Loops, max(1, cpus-1))
 	r.loops = min(r.loops, r.fewest())
 	r.procs = r.cfg.Procs

@@ -16,6 +16,7 @@ type recorder struct {
 
 const (
 	blockBytes = 64 << 10
+	mostHeld   = 16 << 20               // of a block, before the sender waits for the disk rather than lose it
 	blockAge   = 500 * time.Millisecond // a killed run loses what is younger
 )
 
@@ -38,8 +39,13 @@ func (r *recorder) age(now time.Duration) {
 	}
 }
 
-// flush hands the block over unless the writer is behind; then the block goes on growing.
+// flush hands the block over unless the writer is behind; then the block goes on growing, up to a limit.
 func (r *recorder) flush() {
+	if len(r.block) >= mostHeld {
+		r.to.blocks <- block{r.block, r.n}
+		r.block, r.n = r.to.empty(), 0
+		return
+	}
 	select {
 	case r.to.blocks <- block{r.block, r.n}:
 		r.block, r.n = r.to.empty(), 0

@@ -3,16 +3,34 @@ package drive
 import (
 	"sync/atomic"
 	"time"
+
+	"tare/internal/record"
 )
 
 // job is a planned request made ready to be written.
 type job struct {
 	index   int64
 	stage   int
-	due     time.Duration // from the start of its stage
-	in, out int           // planned tokens
-	made    time.Duration // when it was ready
-	bytes   []byte        // the whole HTTP request; its memory stays with the ring
+	due     time.Duration  // from the start of its stage
+	in, out int            // planned tokens
+	made    time.Duration  // when it was ready
+	dialAt  record.Instant // when a connection was dialled for it, since none was idle
+	bytes   []byte         // the whole HTTP request; its memory stays with the ring
+}
+
+// dialled takes note that a connection is dialled for j.
+func (j *job) dialled(now time.Duration) {
+	if _, already := j.dialAt.Get(); !already {
+		j.dialAt = record.At(now)
+	}
+}
+
+// issued is when j was taken up: now, or when a connection was dialled for it.
+func (j *job) issued(now time.Duration) time.Duration {
+	if at, ok := j.dialAt.Get(); ok {
+		return at
+	}
+	return now
 }
 
 // ring hands jobs from the feeder to one sender, without locks: one side fills, the other takes.
@@ -27,9 +45,9 @@ type ring struct {
 }
 
 const (
-	ringJobs  = 1 << 12  // a power of two
-	ringBytes = 64 << 20 // of requests made ready, for each sender
-	keepBytes = 64 << 10 // a job's buffer larger than this is not kept for the next
+	ringJobs  = 1 << 12              // a power of two
+	ringBytes = 64 << 20             // of requests made ready, for each sender
+	keepBytes = ringBytes / ringJobs // a job's buffer larger than this is not kept for the next
 )
 
 func newRing() *ring { return &ring{jobs: make([]job, ringJobs)} }

@@ -23,8 +23,6 @@ type shard struct {
 	freedStage int
 	blocked    record.Delay  // what held the first job up last
 	blockedAt  time.Duration // and when
-	waiting    int64         // index of the job that was the first to find no connection
-	since      time.Duration // and when it did
 
 	tally  tally
 	window *window
@@ -34,7 +32,7 @@ type shard struct {
 func newShard(r *run, id int) shard {
 	return shard{
 		run: r, id: id, clock: r.clock, ring: r.rings[id], rec: recorder{to: r.writer},
-		freedStage: -1, waiting: -1, blockedAt: math.MinInt64, window: &r.windows[id],
+		freedStage: -1, blockedAt: math.MinInt64, window: &r.windows[id],
 	}
 }
 
@@ -42,6 +40,7 @@ const (
 	longestWait = time.Millisecond       // between two looks at what else there is to do
 	pacerReach  = 100 * time.Microsecond // lateness that needs no cause
 	turnDials   = 2                      // in one look at the schedule: more would starve the replies that free connections
+	warmDials   = 64                     // at once, before the start
 	houseEvery  = 100 * time.Millisecond // between rounds of housekeeping
 	lingerFor   = time.Second            // for the end of a reply behind its end marker
 )
@@ -68,6 +67,7 @@ func (s *shard) next(now time.Duration) (j *job, due time.Duration, known bool) 
 func (s *shard) due(j *job) (at time.Duration, known bool) {
 	start, ok := s.run.time.start(j.stage)
 	if !ok {
+		s.run.time.advance(s.clock.Now())
 		return 0, false
 	}
 	stage := &s.run.time.stages[j.stage]
@@ -96,25 +96,14 @@ func (s *shard) full(j *job, now time.Duration) bool {
 	return true
 }
 
-// unconnected takes note that no connection was there for j, the first job. It reports whether another may be opened.
-func (s *shard) unconnected(j *job, now time.Duration, open int) bool {
-	if s.waiting != j.index {
-		s.waiting, s.since = j.index, now
-	}
+// unconnected takes note that no connection was there for the first job. It reports whether another may be opened.
+func (s *shard) unconnected(now time.Duration, open int) bool {
 	s.blocked, s.blockedAt = record.DelayNoConnection, now
 	if open < s.run.linesPerLoop {
 		return true
 	}
 	s.blocked = record.DelayFileLimit
 	return false
-}
-
-// issued is when j was taken up: now, or when it began to wait for a connection.
-func (s *shard) issued(j *job, now time.Duration) time.Duration {
-	if s.waiting == j.index {
-		return s.since
-	}
-	return now
 }
 
 // share is this slice's part of a whole n.
@@ -136,10 +125,11 @@ func (s *shard) occupy(j *job) {
 	}
 }
 
-// vacate gives a place of a closed stage free, and opens the next stage when this was the last request of its own.
-func (s *shard) vacate(stage int, now time.Duration) {
+// vacate gives a place of a closed stage free, from the moment at on, and opens the next stage when this was the last
+// request of its own.
+func (s *shard) vacate(stage int, at, now time.Duration) {
 	if stage == s.freedStage {
-		s.freed = append(s.freed, now)
+		s.freed = append(s.freed, at)
 	}
 	s.run.time.ended(stage, now)
 }
@@ -175,18 +165,27 @@ func (s *shard) refuse(j *job, due time.Duration, cause error) {
 	x := j.notSent(s.run.time)
 	x.Due, x.Issued, x.End = due, record.At(now), record.At(now)
 	x.Delay = record.DelayNoConnection
-	if errors.Is(cause, syscall.EMFILE) || errors.Is(cause, syscall.ENFILE) {
+	if ownLimit(cause) {
 		x.Delay = record.DelayFileLimit
 	}
 	x.Outcome, x.Error = record.ConnectFailed, fmt.Sprintf("connect to %s: %v", s.run.cfg.Address, cause)
 	s.rec.add(x, now)
 	s.tally.failed++
-	s.vacate(j.stage, now)
+	s.vacate(j.stage, now, now)
 }
 
-// settle records a flight that has ended.
-func (s *shard) settle(f *flight, v verdict) {
-	f.close(v)
+// ownLimit reports that a connection failed for want of something on this machine.
+func ownLimit(err error) bool {
+	for _, want := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// settle records a flight that has been closed.
+func (s *shard) settle(f *flight) {
 	s.rec.add(&f.x, s.clock.Now())
 	s.tally.ended(&f.x)
 	if f.recycle() {

@@ -30,7 +30,7 @@ func newTimeline(stages []plan.Stage) *timeline {
 	for i, s := range stages {
 		t.starts[i].Store(notYet)
 		t.lengths[i].Store(notYet)
-		if t.byTime(i) {
+		if t.byTime(i) && s.Requests == 0 {
 			t.lengths[i].Store(int64(s.Duration))
 		}
 		t.left[i].Store(s.Requests)
@@ -68,12 +68,28 @@ func (t *timeline) walked(i int, last time.Duration) {
 // ended takes note that a request of stage i has ended.
 func (t *timeline) ended(i int, now time.Duration) {
 	s := &t.stages[i]
-	if !s.Closed || s.Duration > 0 || t.left[i].Add(-1) > 0 {
+	if !s.Closed || s.Requests == 0 || t.left[i].Add(-1) > 0 {
 		return
 	}
 	at, _ := t.start(i)
-	t.lengths[i].Store(int64(now - at))
-	t.open(i+1, now)
+	t.finish(i, now-at)
+}
+
+// advance ends the closed stage whose time is over before its last request has ended, if it may have that many.
+func (t *timeline) advance(now time.Duration) {
+	for i := range t.stages {
+		if t.lengths[i].Load() == notYet && t.expired(i, now) {
+			t.finish(i, t.stages[i].Duration)
+		}
+	}
+}
+
+// finish gives stage i its length and starts what follows. Only the first call counts.
+func (t *timeline) finish(i int, length time.Duration) {
+	if t.lengths[i].CompareAndSwap(notYet, int64(length)) {
+		at, _ := t.start(i)
+		t.open(i+1, at+length)
+	}
 }
 
 // start is the offset of stage i's start; ok is false while it is unknown.

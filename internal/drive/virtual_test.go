@@ -94,8 +94,11 @@ func TestStagesLastAsLongAsTheyShould(t *testing.T) {
 			{Rate: 2, Requests: 4},
 			{Concurrency: 1, Requests: 5, Gap: time.Second},
 			{Rate: 0.1, Duration: 3 * time.Second},
+			{Concurrency: 1, Requests: 5, Duration: time.Second},        // ended by its count
+			{Concurrency: 1, Requests: 5000, Duration: 2 * time.Second}, // ended by its time
+			{Rate: 1, Requests: 1},
 		}}))
-		want := [][2]float64{{0, 2000}, {3000, 3005}, {3005, 6005}}
+		want := [][2]float64{{0, 2000}, {3000, 3005}, {3005, 6005}, {6005, 6010}, {6010, 8010}, {8010, 9010}}
 		for i, s := range m.Stages {
 			if s.StartMs != want[i][0] || s.EndMs != want[i][1] {
 				t.Errorf("stage %d from %v to %v ms, want %v", i+1, s.StartMs, s.EndMs, want[i])
@@ -112,6 +115,9 @@ func TestDrainLimitCutsWhatDoesNotEnd(t *testing.T) {
 		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Timeout: time.Hour, Drain: time.Second,
 			Dial: metronome(time.Minute, 0, 1)}
 		all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Rate: 10, Requests: 5}))
+		if len(all) != 5 {
+			t.Errorf("%d requests recorded, want 5", len(all))
+		}
 		for _, x := range all {
 			end, _ := x.End.Get()
 			if x.Outcome != record.Cancelled || end < 1500*time.Millisecond || end > 1700*time.Millisecond {

@@ -93,7 +93,7 @@ const (
 	DelayNoConnection              // no idle connection: one had to be dialled
 	DelayInFlightCap               // held back by the declared in-flight limit
 	DelayNotPrepared               // the request's bytes were not ready
-	DelayFileLimit                 // no idle connection, and this process may not open another
+	DelayFileLimit                 // no idle connection, and this client may not open another: open files, local ports, memory
 )
 
 // Outcome is how a planned request ended. The zero value is not an outcome.

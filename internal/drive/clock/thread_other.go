@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Thread waits with Go's timers and spins the last stretch, which they would miss by up to a millisecond.
+// Thread waits with Go's timers, which may be a millisecond late.
 type Thread struct{ clock *Clock }
 
 // LockThread ties the calling goroutine to its thread.
@@ -16,23 +16,28 @@ func LockThread(c *Clock) Thread {
 	return Thread{c}
 }
 
-// SleepExactly is Sleep on this system.
-func (t Thread) SleepExactly(until time.Duration, _ *Lead) { t.Sleep(until) }
+// SleepExactly waits until the run's time is until. It spins the last stretch, which timers would miss, and books that in
+// lead.
+func (t Thread) SleepExactly(until time.Duration, lead *Lead) {
+	if d := until - t.clock.Now() - spinFrom; d > 0 {
+		<-time.After(d)
+	}
+	from := t.clock.Now()
+	now := from
+	for now < until {
+		runtime.Gosched()
+		now = t.clock.Now()
+	}
+	lead.spun += now - from
+}
 
 // LockBackground is LockThread on this system.
 func LockBackground(c *Clock) Thread { return LockThread(c) }
 
 const spinFrom = 1500 * time.Microsecond
 
-// Sleep waits until the run's time is at least until.
-func (t Thread) Sleep(until time.Duration) {
-	if d := until - t.clock.Now() - spinFrom; d > 0 {
-		<-time.After(d)
-	}
-	for t.clock.Now() < until {
-		runtime.Gosched()
-	}
-}
+// Sleep waits until the run's time is until.
+func (t Thread) Sleep(until time.Duration) { t.clock.Sleep(until) }
 
 // Usage is what the calling thread has used so far.
 type Usage struct {

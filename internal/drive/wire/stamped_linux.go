@@ -16,13 +16,14 @@ const HasStamps = true
 // Stamped is a TCP connection that keeps the kernel's receive stamp of its last read.
 type Stamped struct {
 	net.Conn
-	raw  syscall.RawConn
-	in   *Inbox
-	into []byte
-	n    int
-	err  error
-	last int64
-	recv func(fd uintptr) bool // made once: a read allocates nothing
+	raw   syscall.RawConn
+	in    *Inbox
+	into  []byte
+	n     int
+	err   error
+	last  int64
+	reads int
+	recv  func(fd uintptr) bool // made once: a read allocates nothing
 }
 
 // Stamp turns receive stamps on for c. ok is false when c is no TCP connection, or the kernel refuses.
@@ -46,6 +47,7 @@ func Stamp(c net.Conn) (s *Stamped, ok bool) {
 			return false
 		}
 		s.n, s.last, s.err = n, stamp, err
+		s.reads++
 		return true
 	}
 	return s, true
@@ -68,6 +70,9 @@ func (s *Stamped) Read(b []byte) (int, error) {
 	}
 	return s.n, nil
 }
+
+// Reads counts the reads of the socket. While it stays the same, a layer above has given out bytes of one read.
+func (s *Stamped) Reads() int { return s.reads }
 
 // Last is the arrival of the last byte read, in ns since 1970; 0 when the kernel did not say.
 func (s *Stamped) Last() int64 { return s.last }

@@ -13,5 +13,8 @@ type Stamped struct{ net.Conn }
 // Stamp is not to be had on this system.
 func Stamp(net.Conn) (*Stamped, bool) { return nil, false }
 
+// Reads is always 0.
+func (*Stamped) Reads() int { return 0 }
+
 // Last is always 0.
 func (*Stamped) Last() int64 { return 0 }
