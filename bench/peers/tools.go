@@ -54,7 +54,7 @@ func (l *Line) readTare(dir string) error {
 			Planned  float64
 			Sent     float64
 			Outcomes map[string]float64
-			Achieved float64 `json:"achieved_rate_per_s"`
+			Achieved float64 `json:"completed_rate_per_s"`
 			Metrics  struct {
 				Slip slips `json:"slip_ms"`
 			}

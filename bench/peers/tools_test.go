@@ -23,7 +23,7 @@ func TestResultsOfEveryToolAreUnderstood(t *testing.T) {
 	k6 := write("k6.json", `{"metrics":{"http_reqs":{"rate":500.0,"count":1000},"http_req_failed":{"passes":2,"fails":998,"value":0.002},
 		"dropped_iterations":{"count":3,"rate":1}}}`)
 	write("summary.json", `{"schema":"tare.summary/v1","total":{"planned":1000,"sent":1000,"outcomes":{"completed":998,"reset":2},
-		"achieved_rate_per_s":99.5,"metrics":{"slip_ms":{"n":1000,"p50":0.01,"p99":0.05,"max":0.5}}}}`)
+		"completed_rate_per_s":99.5,"metrics":{"slip_ms":{"n":1000,"p50":0.01,"p99":0.05,"max":0.5}}}}`)
 	write("manifest.json", `{"state":{"cpu_ms":40},"loops":[{"sent":600},{"sent":400}]}`)
 
 	tests := []struct {

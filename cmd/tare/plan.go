@@ -55,24 +55,6 @@ coefficient of variation of the gaps that were drawn, and the ids. Equal ids mea
 	return c
 }
 
-// walkPlan gives visit every request that is known before the run: those of a closed stage that ends by duration are not.
-func walkPlan(ctx context.Context, p *plan.Plan, visit func(*plan.Request) error) (plan.IDs, error) {
-	w := p.Walk()
-	var r plan.Request
-	for stage := 0; ; {
-		for ; stage < len(p.Stages) && p.Stages[stage].Closed && p.Stages[stage].Requests == 0; stage++ {
-			w.EndStage()
-		}
-		if ctx.Err() != nil || !w.Next(&r) {
-			return w.IDs(), context.Cause(ctx)
-		}
-		stage = r.Stage
-		if err := visit(&r); err != nil {
-			return plan.IDs{}, err
-		}
-	}
-}
-
 // drawn is what came out of the random process in one stage.
 type drawn struct {
 	n           int64
@@ -103,7 +85,7 @@ func (d *drawn) variation() (cv float64, ok bool) {
 
 func printPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
 	stages := make([]drawn, len(p.Stages))
-	ids, err := walkPlan(ctx, p, func(r *plan.Request) error {
+	ids, err := p.EachKnown(ctx, func(r *plan.Request) error {
 		stages[r.Stage].add(r.Due)
 		return nil
 	})
@@ -217,7 +199,7 @@ func listPlan(ctx context.Context, to io.Writer, p *plan.Plan, format string) er
 
 func eachPlanned(ctx context.Context, p *plan.Plan, put func(*plannedRequest) error) error {
 	starts := knownStarts(p.Stages)
-	_, err := walkPlan(ctx, p, func(r *plan.Request) error {
+	_, err := p.EachKnown(ctx, func(r *plan.Request) error {
 		s := p.Stages[r.Stage]
 		sum := sha256.Sum256(r.Body)
 		line := plannedRequest{

@@ -54,7 +54,7 @@ type berth struct {
 
 const (
 	readBytes  = 16 << 10 // of a connection's buffer
-	writeAside = 16 << 10 // a larger request is written by a goroutine of its own: the write may have to wait
+	writeAside = 16 << 10 // a larger request is written by a goroutine of its own: an idle socket may not take it at once
 )
 
 func newCrew(r *run, id int) *crew {
@@ -285,11 +285,13 @@ func (c *crew) issueOnNew(j *job, due, now time.Duration) {
 // issue writes a request on b. The lock is held.
 func (c *crew) issue(b *berth, f *flight, request []byte) {
 	f.x.ConnReady, f.x.Reused = record.At(c.clock.Now()), b.served > 0
-	_ = b.conn.SetDeadline(time.Now().Add(c.run.cfg.Timeout)) // for the write, too: nobody else could end it
+	until := time.Now().Add(c.run.cfg.Timeout)
+	_ = b.conn.SetReadDeadline(until)
 	if len(request) <= writeAside {
 		c.write(b, f, request)
 		return
 	}
+	_ = b.conn.SetWriteDeadline(until) // nobody else could end it
 	held := append([]byte(nil), request...)
 	b.writing.Lock() // for the goroutine, before the reader can see the flight
 	first := c.clock.Now()
@@ -406,7 +408,7 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 	c.vacate(f.x.Stage, v.at, now)
 	c.settle(f)
 	if keep {
-		_ = b.conn.SetDeadline(time.Time{})
+		_ = b.conn.SetReadDeadline(time.Time{})
 		b.since = now
 		c.idle = append(c.idle, b)
 	}

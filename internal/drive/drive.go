@@ -146,11 +146,12 @@ func (r *run) senders(ctx context.Context) ([]sender, error) {
 		return nil, err
 	}
 	var addr netip.AddrPort
-	if r.epoll {
+	if r.cfg.Dial == nil {
 		var err error
-		if addr, err = resolve(ctx, r.cfg.Address); err != nil {
+		if addr, err = resolve(ctx, r.cfg); err != nil {
 			return fail(err)
 		}
+		r.cfg.Address = addr.String()
 	}
 	for i := range r.loops {
 		var s sender
@@ -175,9 +176,14 @@ func (r *run) senders(ctx context.Context) ([]sender, error) {
 	return all, nil
 }
 
-// resolve finds the server's address. Names are looked up once, before the run.
-func resolve(ctx context.Context, hostport string) (netip.AddrPort, error) {
-	host, port, err := net.SplitHostPort(hostport)
+// resolve finds the server's address. Names are looked up once, before the run; of several addresses the first that takes
+// a connection is used.
+func resolve(ctx context.Context, cfg Config) (netip.AddrPort, error) {
+	host, port, err := net.SplitHostPort(cfg.Address)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("server address: %w", err)
+	}
+	n, err := net.DefaultResolver.LookupPort(ctx, "tcp", port)
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("server address: %w", err)
 	}
@@ -185,18 +191,15 @@ func resolve(ctx context.Context, hostport string) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, err // it names the host
 	}
-	n, err := net.DefaultResolver.LookupPort(ctx, "tcp", port)
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("server address: %w", err)
-	}
-	best := addrs[0]
-	for _, a := range addrs {
-		if a.Unmap().Is4() {
-			best = a
-			break
+	dialer := net.Dialer{Timeout: cfg.ConnectTimeout}
+	for _, a := range addrs[:len(addrs)-1] {
+		to := netip.AddrPortFrom(a.Unmap(), uint16(n))
+		if c, err := dialer.DialContext(ctx, "tcp", to.String()); err == nil {
+			c.Close()
+			return to, nil
 		}
 	}
-	return netip.AddrPortFrom(best.Unmap(), uint16(n)), nil
+	return netip.AddrPortFrom(addrs[len(addrs)-1].Unmap(), uint16(n)), nil
 }
 
 // carry runs every goroutine of the run and returns when all have ended.

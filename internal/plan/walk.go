@@ -163,20 +163,27 @@ func (w *Walker) IDs() IDs {
 
 // Identify walks a whole plan for its ids, as a run that is carried out to its end finds them.
 func (p *Plan) Identify(ctx context.Context) (IDs, error) {
+	return p.EachKnown(ctx, func(*Request) error { return nil })
+}
+
+// EachKnown gives visit every request that is the same in every run, and returns their ids: not those of a closed stage that
+// may end by its time. The request is the walker's and changes after visit.
+func (p *Plan) EachKnown(ctx context.Context, visit func(*Request) error) (IDs, error) {
 	w := p.Walk()
 	var r Request
-	for n := 0; ; n++ {
-		if n%1024 == 0 && ctx.Err() != nil {
+	for n := 0; w.Next(&r); n++ {
+		switch {
+		case n%1024 == 0 && ctx.Err() != nil:
 			return IDs{}, context.Cause(ctx)
-		}
-		if w.stage < len(p.Stages) && !p.Stages[w.stage].counted() {
+		case !p.Stages[r.Stage].counted():
 			w.EndStage()
 			continue
 		}
-		if !w.Next(&r) {
-			return w.IDs(), nil
+		if err := visit(&r); err != nil {
+			return IDs{}, err
 		}
 	}
+	return w.IDs(), nil
 }
 
 // structureVersion opens the canonical form of a plan. A change of the form changes it.

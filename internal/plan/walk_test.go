@@ -314,3 +314,20 @@ func BenchmarkNewOfAMillion(b *testing.B) {
 		frozen(b, text{}, func(s *plan.Spec) { s.Load.Rate, s.Load.Requests = 1000, 1_000_000 }).Walk()
 	}
 }
+
+func TestOnlyKnownRequestsAreGivenOut(t *testing.T) {
+	s := plan.Defaults()
+	s.Load.Stages = []plan.LoadStage{{Rate: 10, Requests: 2}, {Concurrency: 1, Duration: time.Second}, {Concurrency: 1, Requests: 3}}
+	p, err := plan.New(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stages []int
+	ids, err := p.EachKnown(t.Context(), func(r *plan.Request) error {
+		stages = append(stages, r.Stage)
+		return nil
+	})
+	if got := fmt.Sprint(stages); err != nil || got != "[0 0 2 2 2]" || ids.Requests != 5 {
+		t.Errorf("requests of stages %s, %d hashed, error %v, want [0 0 2 2 2] and 5", got, ids.Requests, err)
+	}
+}

@@ -12,7 +12,7 @@ type Exchange struct {
 	Turn    int    // 0 for the first turn of a session
 	Class   string // tenant or request class; empty when the plan names none
 
-	Due        time.Duration // intended send time; in a closed loop the moment the previous reply freed the slot
+	Due        time.Duration // intended send time; in a closed loop the arrival of the reply that freed the slot
 	Issued     Instant       // the pacer took the request up
 	ConnReady  Instant       // a connection was there to write on
 	FirstWrite Instant       // read just before the first write to the socket
