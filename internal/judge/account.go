@@ -105,7 +105,7 @@ func (e *Events) add(r *measure.Reply) {
 
 // addEvidence keeps what the gates need. A request held back by the declared in-flight limit is late by the user's choice,
 // and one that waited for a connection to be dialled by the network's and the server's doing: neither may accuse the client.
-// A wait for a connection that the client's open-file limit did not allow may.
+// A connection that the client's own limits did not allow may, whether it was waited for or given up.
 func (a *account) addEvidence(r *measure.Reply, w window) {
 	held := r.Delay == record.DelayInFlightCap
 	if held {
@@ -117,7 +117,7 @@ func (a *account) addEvidence(r *measure.Reply, w window) {
 	switch {
 	case r.Outcome == record.NotSent && held:
 		a.notSentCapped++
-	case r.Outcome == record.NotSent:
+	case r.Outcome == record.NotSent || r.Outcome == record.ConnectFailed && r.Delay == record.DelayFileLimit:
 		a.notSent++
 		if r.Delay == record.DelayFileLimit {
 			a.notSentFiles++

@@ -64,6 +64,13 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 			return x
 		}, gate: "C4", level: verdict.CertifiedLevel, class: verdict.InvalidServer},
 		{name: "waits for a connection the open-file limit did not allow", change: late(3*ms, record.DelayFileLimit), gate: "C2", level: verdict.Failed, class: verdict.InvalidClient, hint: "ulimit -n"},
+		{name: "dials that failed for want of local ports", change: func(x *record.Exchange) *record.Exchange {
+			if x.Index%2 == 0 {
+				fail(x, record.ConnectFailed, "cannot assign requested address")
+				x.Delay = record.DelayFileLimit
+			}
+			return x
+		}, gate: "C5", level: verdict.Failed, class: verdict.InvalidClient},
 		{name: "a long wait of that kind", change: func(x *record.Exchange) *record.Exchange {
 			if x.Index == 700 {
 				delay(x, 51*ms, record.DelayFileLimit)
