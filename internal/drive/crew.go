@@ -398,6 +398,7 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 		b.conn.Close() // or its writer might wait on
 	}
 	b.awaitWrite()
+	lost := f.stale(v)
 	f.close(v)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -405,6 +406,9 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 	c.tally.inFlight--
 	b.served++
 	b.f.Store(nil)
+	if lost {
+		c.stale()
+	}
 	c.vacate(f.x.Stage, v.at, now)
 	c.settle(f)
 	if keep {
@@ -444,8 +448,21 @@ func (c *crew) takeIdle(now time.Duration) *berth {
 	if n == 0 || now-c.idle[n-1].since >= c.run.cfg.IdleTimeout {
 		return nil
 	}
+	if c.cool > 0 {
+		return c.takeRested(now)
+	}
 	b := c.idle[n-1]
 	c.idle = c.idle[:n-1]
+	return b
+}
+
+// takeRested gives the connection that has been idle longest, if that is long enough, or nil.
+func (c *crew) takeRested(now time.Duration) *berth {
+	b := c.idle[0]
+	if rest := now - b.since; rest < c.cool || rest >= c.run.cfg.IdleTimeout {
+		return nil
+	}
+	c.idle = slices.Delete(c.idle, 0, 1)
 	return b
 }
 

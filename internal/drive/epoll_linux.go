@@ -365,6 +365,9 @@ func (l *loop) finish(c *line, v verdict, keep bool) {
 	} else {
 		l.discard(c)
 	}
+	if f.stale(v) {
+		l.stale()
+	}
 	l.vacate(f.x.Stage, v.at, now)
 	f.close(v)
 	l.settle(f)

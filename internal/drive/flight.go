@@ -208,6 +208,8 @@ func (f *flight) peerClosed(at time.Duration) verdict {
 	switch {
 	case err == nil:
 		return verdict{whole: true, at: at}
+	case !f.resp.Started() && f.x.Reused:
+		return verdict{outcome: record.Reset, at: at, err: "the server closed the kept connection as the request was sent"}
 	case !f.resp.Started():
 		return verdict{outcome: record.Reset, at: at, err: "the server closed the connection without a reply"}
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -225,6 +227,11 @@ func (f *flight) broken(err error) verdict {
 		v.outcome = record.StreamError
 	}
 	return v
+}
+
+// stale reports that a flight that ended as v was lost to a connection that its server no longer wanted to keep.
+func (f *flight) stale(v verdict) bool {
+	return v.outcome == record.Reset && f.x.Reused && !f.resp.Started()
 }
 
 // unwritten says how the flight ends when its request could not be written.

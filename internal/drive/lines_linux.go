@@ -81,6 +81,9 @@ func (l *loop) takeIdle(now time.Duration) *line {
 	if n == 0 {
 		return nil
 	}
+	if l.cool > 0 {
+		return l.takeRested(now)
+	}
 	c := l.idle[n-1]
 	if now-c.since < l.run.cfg.IdleTimeout {
 		l.idle = l.idle[:n-1]
@@ -90,6 +93,19 @@ func (l *loop) takeIdle(now time.Duration) *line {
 		l.discard(c)
 	}
 	l.idle = l.idle[:0]
+	return nil
+}
+
+// takeRested gives the connection that has been idle longest, if that is long enough, or nil.
+func (l *loop) takeRested(now time.Duration) *line {
+	for len(l.idle) > 0 && now-l.idle[0].since >= l.cool {
+		c := l.idle[0]
+		l.idle = slices.Delete(l.idle, 0, 1)
+		if now-c.since < l.run.cfg.IdleTimeout {
+			return c
+		}
+		l.discard(c)
+	}
 	return nil
 }
 

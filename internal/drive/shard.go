@@ -24,6 +24,8 @@ type shard struct {
 	blocked    record.Delay  // what held the first job up last
 	blockedAt  time.Duration // and when
 
+	cool time.Duration // how long a connection rests between two requests, so that its server's closing is seen
+
 	tally  tally
 	window *window
 	spare  []*flight
@@ -42,7 +44,9 @@ const (
 	turnDials   = 2                      // in one look at the schedule: more would starve the replies that free connections
 	warmDials   = 64                     // at once, before the start
 	houseEvery  = 100 * time.Millisecond // between rounds of housekeeping
-	lingerFor   = time.Second            // for the end of a reply behind its end marker
+	leastCool   = 2 * time.Millisecond
+	mostCool    = 50 * time.Millisecond
+	lingerFor   = time.Second // for the end of a reply behind its end marker
 )
 
 // next is the first job of the slice and when it is due. It disposes of jobs whose time to be sent is over. j is nil while
@@ -173,6 +177,10 @@ func (s *shard) refuse(j *job, due time.Duration, cause error) {
 	s.tally.failed++
 	s.vacate(j.stage, now, now)
 }
+
+// stale takes note of a request that was lost because its server closed the kept connection just then, and lets connections
+// rest from now on: longer each time.
+func (s *shard) stale() { s.cool = min(max(2*s.cool, leastCool), mostCool) }
 
 // ownLimit reports that a connection failed for want of something on this machine.
 func ownLimit(err error) bool {
