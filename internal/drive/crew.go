@@ -285,41 +285,33 @@ func (c *crew) issueOnNew(j *job, due, now time.Duration) {
 // issue writes a request on b. The lock is held.
 func (c *crew) issue(b *berth, f *flight, request []byte) {
 	f.x.ConnReady, f.x.Reused = record.At(c.clock.Now()), b.served > 0
+	aside := len(request) > writeAside
+	if aside {
+		request = append([]byte(nil), request...)
+	}
+	b.writing.Lock() // until the last facts of the write are down
+	b.f.Store(f)     // before the deadline is set: a reader that it wakes must find whom to end
 	until := time.Now().Add(c.run.cfg.Timeout)
 	_ = b.conn.SetReadDeadline(until)
-	if len(request) <= writeAside {
-		c.write(b, f, request)
-		return
+	if aside {
+		_ = b.conn.SetWriteDeadline(until) // nobody else could end it
 	}
-	_ = b.conn.SetWriteDeadline(until) // nobody else could end it
-	held := append([]byte(nil), request...)
-	b.writing.Lock() // for the goroutine, before the reader can see the flight
 	first := c.clock.Now()
 	f.x.FirstWrite = record.At(first)
-	b.f.Store(f)
 	c.tally.wrote(first - f.x.Due)
-	c.readers.Go(func() {
-		defer b.writing.Unlock()
-		if _, err := b.conn.Write(held); err != nil {
-			b.unwritten = err
-			b.conn.Close() // its reader ends the flight
-			return
-		}
-		f.x.LastWrite = record.At(c.clock.Now())
-	})
+	if aside {
+		c.readers.Go(func() { c.write(b, f, request) })
+	} else {
+		c.write(b, f, request)
+	}
 }
 
+// write writes a request and gives b free for its reader to end the flight.
 func (c *crew) write(b *berth, f *flight, request []byte) {
-	b.writing.Lock()
 	defer b.writing.Unlock()
-	first := c.clock.Now()
-	f.x.FirstWrite = record.At(first)
-	b.f.Store(f)
-	_, err := b.conn.Write(request)
-	c.tally.wrote(first - f.x.Due)
-	if err != nil {
+	if _, err := b.conn.Write(request); err != nil {
 		b.unwritten = err
-		b.conn.Close() // its reader ends the flight
+		b.conn.Close()
 		return
 	}
 	f.x.LastWrite = record.At(c.clock.Now())

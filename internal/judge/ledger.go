@@ -153,7 +153,7 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 		a.missing = max(planned-recorded, 0)
 		e.Planned += planned
 		e.Excess += max(recorded-planned, 0)
-		w := l.spans(i, max(planned, recorded))
+		w := l.spans(i, max(planned, recorded), known)
 		part := a.figures(l.table, stage.Kind, max(planned, recorded), w)
 		part.Name, part.Warmup = stage.Name, stage.Warmup
 		part.StartMs, part.EndMs = stage.StartMs, stage.StartMs+float64(w.lasted)/1e6
@@ -172,10 +172,10 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 	return s
 }
 
-// planned is how many requests the stage should have on record. A closed stage that ends by time plans none of its own: until
-// its end is written, what is recorded is all that is known to have been issued.
+// planned is how many requests the stage should have on record. Random arrivals by time are counted as they are made, and a
+// closed stage that ends by time plans none of its own: until the run's end is written, what is recorded is all that is known.
 func (l *Ledger) planned(s record.Stage, a *account) (n int64, known bool) {
-	if s.Kind != "open" && s.Planned == 0 && !l.manifest.State.Complete {
+	if s.Planned == 0 && !l.manifest.State.Complete {
 		return a.outcomes.Sum(), false
 	}
 	return s.Planned, true
@@ -183,14 +183,14 @@ func (l *Ledger) planned(s record.Stage, a *account) (n int64, known bool) {
 
 // spans measures the window of stage i. The manifest of a run that ended gives it whole, to the moment of the stop if it was
 // stopped; that of a killed run gives the one planned, which was cut no earlier than the last record.
-func (l *Ledger) spans(i int, planned int64) spans {
+func (l *Ledger) spans(i int, planned int64, known bool) spans {
 	w, state := l.windows[i], l.manifest.State
 	ran := w
 	if !state.Complete || w.end == math.MaxInt64 {
 		ran.end = min(w.end, max(l.last, moment(state.EndMs)))
 	}
 	s := spans{asked: w.length(), due: planned, lasted: ran.length()}
-	if w.end == math.MaxInt64 {
+	if w.end == math.MaxInt64 || !known {
 		s.asked = ran.length()
 	}
 	if state.Cause != "" {

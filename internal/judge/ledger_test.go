@@ -347,6 +347,19 @@ func TestAKilledClosedStageCountsWhatWasIssued(t *testing.T) {
 	}
 }
 
+func TestAKilledRandomStageIsNotHeldToACount(t *testing.T) {
+	m := twoStages()
+	m.Stages = []record.Stage{{Name: "random", Kind: "open", StartMs: 0, EndMs: 60000, RatePerS: 100}}
+	m.State = record.State{}
+	s := summarize(t, m, requests(func(x *record.Exchange) *record.Exchange { x.Stage = 0; return x }))
+	if s.Total.Planned != 1100 || s.Total.Missing != 0 {
+		t.Errorf("got %d planned, %d unrecorded, want the 1100 on record and no claim beyond", s.Total.Planned, s.Total.Missing)
+	}
+	if rate, ok := s.Total.PlannedRate.Get(); !ok || rate < 95 || rate > 105 {
+		t.Errorf("planned rate %v, %v, want about 100/s: over the time on record, not over the planned minute", rate, ok)
+	}
+}
+
 func TestAQuietStageKeepsItsWholeWindow(t *testing.T) {
 	m := twoStages()
 	m.Stages = []record.Stage{{Name: "steady", Kind: "open", EndMs: 3000, Planned: 1, RatePerS: 0.1}}
