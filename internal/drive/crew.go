@@ -220,11 +220,11 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 		j, due, known := c.next(now)
 		switch {
 		case j == nil:
-			return now + longestWait
+			return never
 		case known && due > now:
 			return due
 		case !known || c.full(j, now):
-			return now + longestWait
+			return never
 		}
 		if b := c.takeIdle(now); b != nil {
 			c.occupy(j)
@@ -232,7 +232,7 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 			c.ring.taken()
 		} else {
 			if !c.unconnected(now, len(c.berths)+c.dialling) || c.mayDial == 0 {
-				return now + longestWait
+				return never
 			}
 			c.issueOnNew(j, due, now)
 		}

@@ -208,14 +208,14 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 	for range turnSends {
 		j, due, known := l.next(now)
 		if j == nil {
-			return now + longestWait
+			return never
 		}
 		if known && due > now {
 			return due
 		}
 		if !known || l.full(j, now) {
 			l.waiting = true
-			return now + longestWait
+			return never
 		}
 		if c := l.takeIdle(now); c != nil {
 			l.issue(c, j, due, now)
@@ -226,7 +226,7 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 		wants := l.wanting(now)
 		if !free || l.dials == 0 || wants == nil {
 			l.waiting = true
-			return now + longestWait
+			return never
 		}
 		l.dials--
 		wants.dialled(now)

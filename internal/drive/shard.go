@@ -49,6 +49,9 @@ const (
 	lingerFor   = time.Second // for the end of a reply behind its end marker
 )
 
+// never is when to look at the schedule again while what comes next has no known time: at the next turn.
+const never = time.Duration(math.MaxInt64)
+
 // next is the first job of the slice and when it is due. It disposes of jobs whose time to be sent is over. j is nil while
 // there is none ready; known is false while its due time depends on replies.
 func (s *shard) next(now time.Duration) (j *job, due time.Duration, known bool) {
