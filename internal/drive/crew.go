@@ -223,7 +223,7 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 			return never
 		case known && due > now:
 			return due
-		case !known || c.full(j, now):
+		case !known || c.full(j, now, c.dialling):
 			return never
 		}
 		if b := c.takeIdle(now); b != nil {
@@ -231,7 +231,7 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 			c.issue(b, c.board(j, due, now, c.cause(j, due, now)), j.bytes)
 			c.ring.taken()
 		} else {
-			if !c.unconnected(now, len(c.berths)+c.dialling) || c.mayDial == 0 {
+			if !c.unconnected(now, len(c.berths)+c.dialling, len(c.idle)) || c.mayDial == 0 {
 				return never
 			}
 			c.issueOnNew(j, due, now)
@@ -291,11 +291,8 @@ func (c *crew) issue(b *berth, f *flight, request []byte) {
 	}
 	b.writing.Lock() // until the last facts of the write are down
 	b.f.Store(f)     // before the deadline is set: a reader that it wakes must find whom to end
-	until := time.Now().Add(c.run.cfg.Timeout)
-	_ = b.conn.SetReadDeadline(until)
-	if aside {
-		_ = b.conn.SetWriteDeadline(until) // nobody else could end it
-	}
+	f.until = time.Now().Add(c.run.cfg.Timeout)
+	_ = b.conn.SetReadDeadline(f.until) // its reader then closes the connection, which ends the write, too
 	first := c.clock.Now()
 	f.x.FirstWrite = record.At(first)
 	c.tally.wrote(first - f.x.Due)
@@ -348,8 +345,11 @@ func (c *crew) read(b *berth) {
 				c.finish(b, f, verdict{whole: true, at: kernel}, true)
 				continue
 			}
-			if f.answer.Terminated {
-				_ = b.conn.SetReadDeadline(time.Now().Add(lingerFor))
+			if f.answer.Terminated && !f.lingers {
+				f.lingers = true
+				if end := time.Now().Add(lingerFor); end.Before(f.until) {
+					_ = b.conn.SetReadDeadline(end)
+				}
 			}
 		}
 		if err != nil {
@@ -386,7 +386,7 @@ func (c *crew) lost(b *berth, f *flight, at time.Duration, err error) verdict {
 
 // finish ends the exchange on b and, when the connection can go on, writes what is due by now.
 func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
-	if !keep {
+	if keep = keep && b.wroteAll(); !keep {
 		b.conn.Close() // or its writer might wait on
 	}
 	b.awaitWrite()
@@ -401,7 +401,7 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 	if lost {
 		c.stale()
 	}
-	c.vacate(f.x.Stage, v.at, now)
+	c.vacate(f.x.Stage, v, now)
 	c.settle(f)
 	if keep {
 		_ = b.conn.SetReadDeadline(time.Time{})
@@ -409,6 +409,15 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 		c.idle = append(c.idle, b)
 	}
 	c.sendDue(now)
+}
+
+// wroteAll reports that the request has been written. A reply may come before that: a refusal of a large request.
+func (b *berth) wroteAll() bool {
+	if !b.writing.TryLock() {
+		return false
+	}
+	defer b.writing.Unlock()
+	return b.unwritten == nil
 }
 
 // awaitWrite waits until whoever wrote the request has written down its last facts, and returns why it could not be
@@ -450,12 +459,15 @@ func (c *crew) takeIdle(now time.Duration) *berth {
 
 // takeRested gives the connection that has been idle longest, if that is long enough, or nil.
 func (c *crew) takeRested(now time.Duration) *berth {
-	b := c.idle[0]
-	if rest := now - b.since; rest < c.cool || rest >= c.run.cfg.IdleTimeout {
-		return nil
+	for len(c.idle) > 0 && now-c.idle[0].since >= c.cool {
+		b := c.idle[0]
+		c.idle = slices.Delete(c.idle, 0, 1)
+		if now-b.since < c.run.cfg.IdleTimeout {
+			return b
+		}
+		b.conn.Close()
 	}
-	c.idle = slices.Delete(c.idle, 0, 1)
-	return b
+	return nil
 }
 
 // keepHouse does what can wait.

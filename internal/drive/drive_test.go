@@ -368,6 +368,35 @@ func TestServersThatDoNotReadAreTimedOut(t *testing.T) {
 	})
 }
 
+func TestEarlyRefusalsOfLargeRequestsEndThemAlone(t *testing.T) {
+	engines(t, func(t *testing.T, engine string) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go func() { // reads the head only, refuses, and reads no further
+					buf := make([]byte, 512)
+					_, _ = c.Read(buf)
+					fmt.Fprint(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nlong")
+				}()
+			}
+		}()
+		s := spec(plan.Load{Concurrency: 1, Requests: 4})
+		s.Workload.InputTokens = 3_000_000
+		all, _ := carry(t, t.Context(), drive.Config{Address: l.Addr().String(), Engine: engine, Timeout: 3 * time.Second}, s)
+		if n := outcomes(all); n["http_error"] != 4 {
+			t.Errorf("outcomes %v, want 4 http_error; first error %q", n, firstError(all))
+		}
+	})
+}
+
 func TestConnectionsClosedByTheServerLoseNothing(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {

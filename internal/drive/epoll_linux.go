@@ -213,7 +213,7 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 		if known && due > now {
 			return due
 		}
-		if !known || l.full(j, now) {
+		if !known || l.full(j, now, 0) {
 			l.waiting = true
 			return never
 		}
@@ -222,7 +222,7 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 			now = l.clock.Now()
 			continue
 		}
-		free := l.unconnected(now, len(l.lines)-len(l.free))
+		free := l.unconnected(now, len(l.lines)-len(l.free), len(l.idle))
 		wants := l.wanting(now)
 		if !free || l.dials == 0 || wants == nil {
 			l.waiting = true
@@ -368,7 +368,7 @@ func (l *loop) finish(c *line, v verdict, keep bool) {
 	if f.stale(v) {
 		l.stale()
 	}
-	l.vacate(f.x.Stage, v.at, now)
+	l.vacate(f.x.Stage, v, now)
 	f.close(v)
 	l.settle(f)
 }
@@ -436,7 +436,7 @@ func (l *loop) keepHouse(now time.Duration) {
 		switch {
 		case g.c.f == nil || g.c.f.x.Index != g.index:
 		case now-g.c.f.user >= lingerFor:
-			l.finish(g.c, verdict{whole: true, at: g.c.f.kernel}, false)
+			l.finish(g.c, verdict{whole: true, at: g.c.f.kernel, late: true}, false)
 		default:
 			keep = append(keep, g)
 		}

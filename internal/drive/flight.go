@@ -24,6 +24,10 @@ type flight struct {
 	document     bool   // the reply is not an event stream
 	doc          []byte // what is kept of such a reply
 	encoding     string
+
+	// Of engine N:
+	until   time.Time // end of the request's time
+	lingers bool      // its end marker has come, the end of its reply not yet
 }
 
 const (
@@ -40,7 +44,7 @@ func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {
 	}
 	f.resp.Reset(f)
 	f.answer.Reset()
-	f.document, f.doc, f.encoding = false, f.doc[:0], ""
+	f.document, f.doc, f.encoding, f.lingers = false, f.doc[:0], "", false
 }
 
 // take feeds bytes that arrived at kernel and were read at user. done reports a complete reply.
@@ -132,6 +136,7 @@ type verdict struct {
 	outcome record.Outcome // 0: the dialect decides from what was read
 	whole   bool           // the reply was complete
 	at      time.Duration
+	late    bool // the connection was waited for after at
 	err     string
 }
 

@@ -93,23 +93,26 @@ func (s *shard) due(j *job) (at time.Duration, known bool) {
 	return s.freed[0], true
 }
 
-// full reports that the declared in-flight limit holds j back.
-func (s *shard) full(j *job, now time.Duration) bool {
+// full reports that the declared in-flight limit holds j back; coming requests have a connection dialled for them.
+func (s *shard) full(j *job, now time.Duration, coming int) bool {
 	limit := s.run.time.stages[j.stage].MaxInFlight
-	if limit == 0 || s.tally.inFlight < int64(s.share(limit)) {
+	if limit == 0 || s.tally.inFlight+int64(coming) < int64(s.share(limit)) {
 		return false
 	}
 	s.blocked, s.blockedAt = record.DelayInFlightCap, now
 	return true
 }
 
-// unconnected takes note that no connection was there for the first job. It reports whether another may be opened.
-func (s *shard) unconnected(now time.Duration, open int) bool {
+// unconnected takes note that no connection was there for the first job. Of those open some may be resting. It reports
+// whether another may be opened.
+func (s *shard) unconnected(now time.Duration, open, resting int) bool {
 	s.blocked, s.blockedAt = record.DelayNoConnection, now
 	if open < s.run.linesPerLoop {
 		return true
 	}
-	s.blocked = record.DelayFileLimit
+	if resting == 0 {
+		s.blocked = record.DelayFileLimit
+	}
 	return false
 }
 
@@ -132,11 +135,14 @@ func (s *shard) occupy(j *job) {
 	}
 }
 
-// vacate gives a place of a closed stage free, from the moment at on, and opens the next stage when this was the last
-// request of its own.
-func (s *shard) vacate(stage int, at, now time.Duration) {
+// vacate gives a place of a closed stage free, from the moment the reply had arrived, and opens the next stage when this
+// was the last request of its own.
+func (s *shard) vacate(stage int, v verdict, now time.Duration) {
+	if v.late {
+		v.at = now
+	}
 	if stage == s.freedStage {
-		s.freed = append(s.freed, at)
+		s.freed = append(s.freed, v.at)
 	}
 	s.run.time.ended(stage, now)
 }
@@ -178,7 +184,7 @@ func (s *shard) refuse(j *job, due time.Duration, cause error) {
 	x.Outcome, x.Error = record.ConnectFailed, fmt.Sprintf("connect to %s: %v", s.run.cfg.Address, cause)
 	s.rec.add(x, now)
 	s.tally.failed++
-	s.vacate(j.stage, now, now)
+	s.vacate(j.stage, verdict{at: now}, now)
 }
 
 // stale takes note of a request that was lost because its server closed the kept connection just then, and lets connections

@@ -72,7 +72,11 @@ func (t *timeline) ended(i int, now time.Duration) {
 		return
 	}
 	at, _ := t.start(i)
-	t.finish(i, now-at)
+	length := now - at
+	if s.Duration > 0 {
+		length = min(length, s.Duration)
+	}
+	t.finish(i, length)
 }
 
 // advance ends the closed stage whose time is over before its last request has ended, if it may have that many.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,6 +85,57 @@ func TestClosedLoopSendsWhenAReplyEnds(t *testing.T) {
 				t.Errorf("request %d due at %v, want %v", i, x.Due, want)
 			}
 		}
+	})
+}
+
+func TestAdmissionLimitCountsRequestsThatWaitForADial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		dialling, most := 0, 0
+		connect := metronome(10*time.Millisecond, 0, 1)
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Loops: 1, Connections: 1,
+			Dial: func(ctx context.Context) (net.Conn, error) {
+				mu.Lock()
+				dialling++
+				most = max(most, dialling)
+				mu.Unlock()
+				<-time.After(50 * time.Millisecond)
+				mu.Lock()
+				dialling--
+				mu.Unlock()
+				return connect(ctx)
+			}}
+		all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Stages: []plan.LoadStage{{Rate: 1000, Requests: 60, MaxInFlight: 2}}}))
+		if n := outcomes(all); n["completed"] != 60 || most > 2 {
+			t.Errorf("outcomes %v, %d dials at once, want 60 completed and at most 2", n, most)
+		}
+	})
+}
+
+func TestBytesBehindTheEndMarkerKeepNothingAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Loops: 1, Timeout: 10 * time.Second,
+			Dial: func(context.Context) (net.Conn, error) {
+				client, server := net.Pipe()
+				go func() {
+					defer server.Close()
+					if req, err := http.ReadRequest(bufio.NewReader(server)); err == nil {
+						_, _ = io.Copy(io.Discard, req.Body)
+					}
+					fmt.Fprint(server, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+					chunk(server, `data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+					for range 100 {
+						<-time.After(100 * time.Millisecond)
+						chunk(server, ": ping\n\n")
+					}
+				}()
+				return client, nil
+			}}
+		all, m := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 1, Requests: 2}))
+		if n := outcomes(all); n["completed"] != 2 || m.State.EndMs > 2100 {
+			t.Errorf("outcomes %v after %v ms, want 2 completed, each given up a second after its end marker", n, m.State.EndMs)
+		}
+		<-time.After(time.Minute) // the server's goroutines end
 	})
 }
 
