@@ -155,6 +155,37 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.Listener.Addr().String()
 }
 
+// accept listens and gives each connection to f in a goroutine of its own; the connections are closed when the test ends.
+func accept(t *testing.T, f func(net.Conn)) (addr string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	var conns []net.Conn
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns = append(conns, c)
+			serving.Go(func() { f(c) })
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		<-accepted
+		for _, c := range conns {
+			c.Close()
+		}
+		serving.Wait()
+	})
+	return l.Addr().String()
+}
+
 func TestEveryReplyIsReadWhole(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
 		addr := serve(t, chat)
@@ -301,22 +332,11 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 
 func TestServersThatSpeakFirstAreNotTakenForIdle(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { l.Close() })
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				fmt.Fprint(c, "220 ready\r\n")
-				c.Close()
-			}
-		}()
-		all, _ := carry(t, t.Context(), drive.Config{Address: l.Addr().String(), Engine: engine, Connections: 100},
+		addr := accept(t, func(c net.Conn) {
+			fmt.Fprint(c, "220 ready\r\n")
+			c.Close()
+		})
+		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine, Connections: 100},
 			spec(plan.Load{Rate: 500, Requests: 50}))
 		for _, x := range all {
 			if x.Outcome == record.Completed || strings.Contains(x.Error, "descriptor") {
@@ -331,32 +351,10 @@ func TestServersThatSpeakFirstAreNotTakenForIdle(t *testing.T) {
 
 func TestServersThatDoNotReadAreTimedOut(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var held []net.Conn
-		accepting := make(chan struct{})
-		go func() {
-			defer close(accepting)
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				held = append(held, c)
-			}
-		}()
-		t.Cleanup(func() {
-			l.Close()
-			<-accepting
-			for _, c := range held {
-				c.Close()
-			}
-		})
+		addr := accept(t, func(net.Conn) {})
 		s := spec(plan.Load{Concurrency: 2, Requests: 4})
 		s.Workload.InputTokens = 3_000_000 // more than the sockets' buffers take
-		all, _ := carry(t, t.Context(), drive.Config{Address: l.Addr().String(), Engine: engine, Timeout: 300 * time.Millisecond}, s)
+		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine, Timeout: 300 * time.Millisecond}, s)
 		if n := outcomes(all); n["timeout"] != 4 {
 			t.Errorf("outcomes %v, want 4 timeout; first error %q", n, firstError(all))
 		}
@@ -370,27 +368,14 @@ func TestServersThatDoNotReadAreTimedOut(t *testing.T) {
 
 func TestEarlyRefusalsOfLargeRequestsEndThemAlone(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { l.Close() })
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func() { // reads the head only, refuses, and reads no further
-					buf := make([]byte, 512)
-					_, _ = c.Read(buf)
-					fmt.Fprint(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nlong")
-				}()
-			}
-		}()
+		addr := accept(t, func(c net.Conn) { // reads the head only, refuses, and reads no further
+			buf := make([]byte, 512)
+			_, _ = c.Read(buf)
+			fmt.Fprint(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nlong")
+		})
 		s := spec(plan.Load{Concurrency: 1, Requests: 4})
 		s.Workload.InputTokens = 3_000_000
-		all, _ := carry(t, t.Context(), drive.Config{Address: l.Addr().String(), Engine: engine, Timeout: 3 * time.Second}, s)
+		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine, Timeout: 3 * time.Second}, s)
 		if n := outcomes(all); n["http_error"] != 4 {
 			t.Errorf("outcomes %v, want 4 http_error; first error %q", n, firstError(all))
 		}

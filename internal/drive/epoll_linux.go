@@ -255,15 +255,15 @@ func (l *loop) wanting(now time.Duration) *job {
 	return j
 }
 
-// issue writes job j on connection c. It reports false when the connection, kept from an earlier request, turned out to
-// be dead before it took a byte: nothing was sent then, and the job is still the first.
-func (l *loop) issue(c *line, j *job, due, now time.Duration) bool {
+// issue writes job j on connection c. When the connection, kept from an earlier request, turns out to be dead before it took
+// a byte, nothing was sent, and the job is still the first.
+func (l *loop) issue(c *line, j *job, due, now time.Duration) {
 	first := l.clock.Now()
 	n, err := c.sock.Send(j.bytes)
 	dead := err != nil && err != unix.EAGAIN
 	if dead && c.served > 0 {
 		l.discard(c)
-		return false
+		return
 	}
 	f := l.kept()
 	if f == nil {
@@ -284,7 +284,6 @@ func (l *loop) issue(c *line, j *job, due, now time.Duration) bool {
 		l.interest(c, unix.EPOLL_CTL_MOD, unix.EPOLLIN|unix.EPOLLOUT)
 	}
 	l.ring.taken()
-	return true
 }
 
 // handle deals with one socket that has something.

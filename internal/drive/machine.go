@@ -32,8 +32,8 @@ func (r *run) fit() error {
 	open := openFiles()
 	r.linesPerLoop = (open - spareFiles) / r.loops
 	if r.linesPerLoop < 1 {
-		return fmt.Errorf("open files: the limit of %d leaves none for connections, %d are for other uses\nhint: ulimit -n %d",
-			open, spareFiles, 1024)
+		return fmt.Errorf("open files: the limit of %d leaves none for connections, %d are for other uses\nhint: ulimit -n 1024",
+			open, spareFiles)
 	}
 	r.connections = min(cmp.Or(r.cfg.Connections, r.likelyInFlight()), r.linesPerLoop*r.loops)
 	r.stamps = wire.HasStamps && r.cfg.Dial == nil
