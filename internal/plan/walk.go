@@ -21,9 +21,33 @@ type Request struct {
 	Due   time.Duration // intended send time, offset from the start of its stage; 0 in a closed stage
 	Body  []byte        // the HTTP request body, complete; nil where bodies are skipped
 
-	Prompt       string // text of the prompt; empty where bodies are skipped
-	InputTokens  int    // asked length of the prompt, tokens
-	OutputTokens int    // asked length of the answer, tokens
+	Session int64  // identity of the conversation; equal to Index for a lone request
+	Turn    int    // 0 for the first turn of a session
+	Class   string // tenant or request class; empty when the plan names none
+	Model   string // instead of target.model: an adapter's name; empty for target.model
+
+	// What is asked is Prompt alone, or PromptIDs alone, or Messages of which the last is the user's.
+	Prompt    string    // text of the prompt; empty where bodies are skipped
+	PromptIDs []uint32  // token ids, for endpoints that take them
+	Messages  []Message // a conversation
+	Tools     []byte    // JSON array of tool definitions in OpenAI's form; nil for none
+	CacheSalt string    // keeps the server's prefix cache apart for each salt, where the endpoint has a word for it
+
+	InputTokens  int // asked length of the prompt, tokens
+	OutputTokens int // asked length of the answer, tokens
+}
+
+// Message is one turn of a conversation.
+type Message struct {
+	Role   string // system, user or assistant
+	Text   string
+	Images []Image // beside the text
+}
+
+// Image is a picture that is sent within the body.
+type Image struct {
+	MediaType string // image/png or image/jpeg
+	Bytes     []byte // the encoded file
 }
 
 // Encoder writes request bodies in one server's dialect.
@@ -121,7 +145,7 @@ func (w *Walker) due(s *Stage) (due time.Duration, ok bool) {
 
 func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
 	*r = Request{
-		Index: s.First + w.made, Stage: w.stage, Due: due,
+		Index: s.First + w.made, Session: s.First + w.made, Stage: w.stage, Due: due,
 		InputTokens: w.plan.Spec.Workload.InputTokens, OutputTokens: w.plan.Spec.Workload.OutputTokens,
 	}
 	if !w.skip {
