@@ -44,7 +44,8 @@ func (c *cursor) facts(x *Exchange) {
 	}
 	flags := binary.LittleEndian.Uint16(head)
 	x.Outcome, x.Delay = Outcome(head[2]), Delay(head[3])
-	x.Reused, x.Usage = flags&isReused != 0, Usage{Known: flags&isUsageKnown != 0}
+	x.Reused = flags&isReused != 0
+	x.Usage = Usage{Known: flags&isUsageKnown != 0, CachedKnown: flags&isCachedKnown != 0}
 	x.Index = c.varint()
 	x.Stage = int(c.varint())
 	x.Session, x.Turn = x.Index, 0

@@ -19,6 +19,7 @@ const (
 	hasUsage
 	hasSession
 	hasPlanned
+	isCachedKnown
 )
 
 // Bits of an encoded event's tag: the kind below, three flags above it, and whether a token count follows.
@@ -92,6 +93,9 @@ func flagsOf(x *Exchange) (flags uint16) {
 	}
 	if x.Usage.Input|x.Usage.Output|x.Usage.Cached != 0 {
 		flags |= hasUsage
+	}
+	if x.Usage.CachedKnown {
+		flags |= isCachedKnown
 	}
 	if x.Session != x.Index || x.Turn != 0 {
 		flags |= hasSession

@@ -37,10 +37,11 @@ type Exchange struct {
 
 // Usage is the server's own token counts for one reply.
 type Usage struct {
-	Known  bool // the server reported usage
-	Input  int  // prompt tokens, cached ones included
-	Output int  // completion tokens, reasoning included
-	Cached int  // prompt tokens served from a prefix cache
+	Known       bool // the server reported usage
+	Input       int  // prompt tokens, cached ones included
+	Output      int  // completion tokens, reasoning included
+	Cached      int  // prompt tokens served from a prefix cache
+	CachedKnown bool // the server reported cached tokens: 0 of them is a count, not an absence
 }
 
 // Event is one server-sent event as it reached us. It holds no pointers, so that bulk storage is not scanned.

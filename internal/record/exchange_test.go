@@ -45,7 +45,7 @@ func anything(r *rand.Rand) *Exchange {
 		Due: time.Duration(number()), Issued: instant(), ConnReady: instant(), FirstWrite: instant(), LastWrite: instant(),
 		HeaderAt: instant(), End: instant(), Reused: r.IntN(2) == 0, Delay: Delay(r.Uint32()),
 		Outcome: Outcome(r.Uint32()), Status: int(number()), FinishReason: text(),
-		Usage:     Usage{Known: r.IntN(2) == 0, Input: int(number()), Output: int(number()), Cached: int(number())},
+		Usage:     Usage{Known: r.IntN(2) == 0, CachedKnown: r.IntN(2) == 0, Input: int(number()), Output: int(number()), Cached: int(number())},
 		PlannedIn: int(number()), PlannedOut: int(number()), BytesIn: number(), Reads: int(number()), Error: text(),
 	}
 	for range r.IntN(20) {

@@ -54,7 +54,7 @@ func exchanges() (all []*record.Exchange) {
 		sent := due + time.Duration(i%50)*4*time.Microsecond
 		x := &record.Exchange{
 			Index: i, Session: i, Stage: stage, Due: due, Issued: record.At(due), ConnReady: record.At(due), FirstWrite: record.At(sent),
-			Outcome: record.Completed, Status: 200, FinishReason: "stop", Usage: record.Usage{Known: true, Input: 128, Output: 8}, Reads: 9,
+			Outcome: record.Completed, Status: 200, FinishReason: "stop", Usage: record.Usage{Known: true, Input: 128, Output: 8, CachedKnown: true}, Reads: 9,
 		}
 		at := sent + 50*ms + time.Duration(i)*10*time.Microsecond
 		for range 8 {

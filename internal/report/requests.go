@@ -89,7 +89,7 @@ func line(r *measure.Reply, stage string) row {
 		FirstAnswer: ms(r.FirstAnswer.At, r.FirstAnswer.Known), LastToken: ms(r.LastToken.At, r.LastToken.Known), End: ms(r.Finish, r.Ended),
 		Outcome: r.Outcome.String(), Status: count(int64(r.Status), r.Status != 0), FinishReason: r.FinishReason,
 		InputTokens: count(int64(r.Usage.Input), r.Usage.Known), OutputTokens: count(r.Output, r.OutputKnown),
-		CachedTokens: count(int64(r.Usage.Cached), r.Usage.Known),
+		CachedTokens: count(int64(r.Usage.Cached), r.Usage.CachedKnown),
 		TokenEvents:  len(r.Tokens), MergedReads: r.MergedReads, Error: r.Error,
 	}
 }

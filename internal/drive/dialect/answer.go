@@ -68,14 +68,18 @@ func (a *Answer) finish(done indexes, reason string, again bool) {
 
 // count takes usage numbers, of which the last that is not zero holds, each by itself.
 func (a *Answer) count(u record.Usage) {
-	if u == (record.Usage{}) {
+	if !told(u) {
 		return
 	}
 	a.Usage.Known = true
+	a.Usage.CachedKnown = a.Usage.CachedKnown || u.CachedKnown
 	a.Usage.Input = latest(a.Usage.Input, u.Input)
 	a.Usage.Output = latest(a.Usage.Output, u.Output)
 	a.Usage.Cached = latest(a.Usage.Cached, u.Cached)
 }
+
+// told reports whether usage has a number other than 0: some servers send zeros until they know.
+func told(u record.Usage) bool { return u.Input|u.Output|u.Cached != 0 }
 
 // pieces are token counts that a server gives in parts to be added up.
 type pieces struct {

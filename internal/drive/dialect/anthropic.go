@@ -198,6 +198,7 @@ func (r *anthropicReader) counts() {
 		case "cache_creation_input_tokens":
 			e.pieces.written = latest(e.pieces.written, c.integer())
 		case "cache_read_input_tokens":
+			e.usage.CachedKnown = isNumber(c.peek()) || e.usage.CachedKnown
 			e.pieces.read = latest(e.pieces.read, c.integer())
 		case "output_tokens":
 			e.usage.Output = latest(e.usage.Output, c.integer())

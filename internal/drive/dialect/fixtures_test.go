@@ -171,7 +171,7 @@ var fixtures = []fixture{
 		want: with(func(w *found) { w.kinds, w.text, w.finish = "rxxfud", "f{}", "tool_calls" })},
 	{id: "W31", says: "usage with choices null", reads: one(evR, evA, evB, evF, usageEvent(`"choices":null,"usage":{"prompt_tokens":3,"completion_tokens":2}`), evD), want: with(nil)},
 	{id: "W31b", says: "usage without choices", reads: one(evR, evA, evB, evF, usageEvent(`"usage":{"prompt_tokens":3,"completion_tokens":2}`), evD), want: with(nil)},
-	{id: "W32", says: "two tokens in one delta", reads: one(evR, evA, evB, evF, usageEvent(`"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":1}}`), evD), want: with(func(w *found) { w.usage = record.Usage{Known: true, Input: 3, Output: 3, Cached: 1} })},
+	{id: "W32", says: "two tokens in one delta", reads: one(evR, evA, evB, evF, usageEvent(`"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":1}}`), evD), want: with(func(w *found) { w.usage = record.Usage{Known: true, Input: 3, Output: 3, Cached: 1, CachedKnown: true} })},
 	{id: "W32b", says: "token ids", reads: one(evR,
 		chat(`{"index":0,"delta":{"content":"Hello "},"token_ids":[1,2]}`), chat(`{"index":0,"delta":{"content":""},"token_ids":[3]}`), chat(`{"index":0,"delta":{"content":"wörld"},"finish_reason":"stop","token_ids":[4]}`), evU, evD),
 		want: with(func(w *found) { w.kinds, w.tokens, w.exact = "rcccud", 3, "2,1,1" })},

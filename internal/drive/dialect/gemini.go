@@ -194,7 +194,7 @@ func (r *geminiReader) counts() {
 		case "promptTokenCount":
 			e.usage.Input = latest(e.usage.Input, c.integer())
 		case "cachedContentTokenCount":
-			e.usage.Cached = latest(e.usage.Cached, c.integer())
+			r.cached()
 		case "candidatesTokenCount":
 			e.pieces.said = latest(e.pieces.said, c.integer())
 		case "thoughtsTokenCount":

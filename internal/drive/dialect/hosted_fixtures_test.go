@@ -36,7 +36,7 @@ func reDelta(n int, name, text string) string {
 func hosted(kinds, finish string, f func(*found)) found {
 	w := found{
 		outcome: record.Completed, text: "Hello wörld", tokens: 2, kinds: kinds, finish: finish,
-		usage: record.Usage{Known: true, Input: 3, Output: 2, Cached: 1}, terminated: true, exact: "?,?",
+		usage: record.Usage{Known: true, Input: 3, Output: 2, Cached: 1, CachedKnown: true}, terminated: true, exact: "?,?",
 	}
 	if f != nil {
 		f(&w)
@@ -139,7 +139,7 @@ var anthropicFixtures = of("anthropic", []fixture{
 
 // started adds the usage that the first event tells.
 func started(w found) found {
-	w.usage = record.Usage{Known: true, Input: 3, Cached: 1}
+	w.usage = record.Usage{Known: true, Input: 3, Cached: 1, CachedKnown: true}
 	return w
 }
 

@@ -208,7 +208,7 @@ func digitsEnd(b []byte, at int) int {
 
 // integer reads a count and gives its whole part, 0 for a negative one. Anything but a number is passed over as 0.
 func (c *cursor) integer() int {
-	if b := c.peek(); b != '-' && (b < '0' || b > '9') {
+	if !isNumber(c.peek()) {
 		c.skip()
 		return 0
 	}
@@ -221,6 +221,9 @@ func (c *cursor) integer() int {
 	}
 	return n
 }
+
+// isNumber reports whether a number begins with b.
+func isNumber(b byte) bool { return b == '-' || '0' <= b && b <= '9' }
 
 // text reads a string; anything else is passed over as an empty one.
 func (c *cursor) text() []byte {

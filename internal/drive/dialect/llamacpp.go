@@ -98,7 +98,7 @@ func (r *llamaCppReader) timings() {
 	}
 	for c.more('}') {
 		if string(c.key()) == "cache_n" {
-			r.e.usage.Cached = c.integer()
+			r.cached()
 		} else {
 			c.skip()
 		}

@@ -70,6 +70,7 @@ func native(kinds, exact, finish string, change func(*found)) found {
 		if change != nil {
 			change(w)
 		}
+		w.usage.CachedKnown = w.usage.Cached > 0
 	})
 }
 
@@ -97,7 +98,7 @@ var tgiFixtures = of("tgi", []fixture{
 
 var llamaCppFixtures = of("llamacpp", []fixture{
 	{id: "L01", says: "text, token ids and counts", reads: append(one(":\n\n"), sse(llama("Hello ", "7", "1"), llama("wörld", "8", "2"), llamaEnd)...), want: native("ccd", "1,1", "limit", func(w *found) { w.usage.Cached, w.comments = 1, 1 })},
-	{id: "L02", says: "as sent by llama-server, with progress events", reads: one(progressStream), want: found{outcome: record.Completed, text: " receivedinputments", tokens: 3, kinds: "oocccd", exact: "1,1,1", finish: "limit", usage: record.Usage{Known: true, Input: 5, Output: 3, Cached: 4}, terminated: true}},
+	{id: "L02", says: "as sent by llama-server, with progress events", reads: one(progressStream), want: found{outcome: record.Completed, text: " receivedinputments", tokens: 3, kinds: "oocccd", exact: "1,1,1", finish: "limit", usage: record.Usage{Known: true, Input: 5, Output: 3, Cached: 4, CachedKnown: true}, terminated: true}},
 	{id: "L03", says: "a rune of several tokens", reads: sse(llama("Hello ", "7", "1"), llama("wörld", "9", "4"), strings.Replace(llamaEnd, `"tokens_predicted":2`, `"tokens_predicted":4`, 1)), want: native("ccd", "1,3", "limit", func(w *found) { w.usage.Output, w.usage.Cached = 4, 1 })},
 	{id: "L04", says: "no counts before the last event (older)", reads: sse(`{"content":"Hello ","stop":false,"multimodal":false,"slot_id":0}`, `{"content":"wörld","stop":false,"multimodal":false,"slot_id":0}`, `{"content":"","stop":true,"stopped_eos":false,"stopped_limit":true,"stopped_word":false,"tokens_predicted":2,"tokens_evaluated":3,"timings":{"predicted_ms":1.5}}`), want: native("ccd", "?,?", "limit", nil)},
 	{id: "L05", says: "no counts but token ids", reads: sse(`{"content":"Hello ","tokens":[1,2],"stop":false}`, `{"content":"wörld","tokens":[3],"stop":false}`, llamaEnd), want: native("ccd", "2,1", "limit", func(w *found) { w.usage.Cached = 1 })},
@@ -109,7 +110,7 @@ var llamaCppFixtures = of("llamacpp", []fixture{
 	{id: "L08", says: "error in a field of its own (older)", reads: one("data: "+llama("Hello ", "7", "1")+"\n\n", "error: {\"code\":500,\"message\":\"slot unavailable\"}\n\n"), want: counted(failed("ce", "1"), 1)},
 	{id: "L09", says: "clean end without stop", reads: sse(llama("Hello ", "7", "1")), want: counted(unended("c", "1"), 1)},
 	{id: "L10", says: "body cut off after stop", reads: sse(llama("Hello ", "7", "1"), llama("wörld", "8", "2"), llamaEnd), cut: true, want: native("ccd", "1,1", "limit", func(w *found) { w.usage.Cached = 1 })},
-	{id: "L11", says: "stop and no token", reads: sse(strings.Replace(llamaEnd, `"tokens_predicted":2`, `"tokens_predicted":0`, 1)), want: found{outcome: record.Empty, kinds: "d", finish: "limit", usage: record.Usage{Known: true, Input: 3, Cached: 1}, terminated: true}},
+	{id: "L11", says: "stop and no token", reads: sse(strings.Replace(llamaEnd, `"tokens_predicted":2`, `"tokens_predicted":0`, 1)), want: found{outcome: record.Empty, kinds: "d", finish: "limit", usage: record.Usage{Known: true, Input: 3, Cached: 1, CachedKnown: true}, terminated: true}},
 	{id: "L12", says: "a document instead of a stream", kind: "application/json", reads: one(strings.Replace(llamaEnd, `"content":""`, `"content":"Hello wörld"`, 1)), want: native("c", "2", "limit", func(w *found) { w.tokens, w.notStreamed, w.usage.Cached = 1, true, 1 })},
 }...)
 

@@ -323,6 +323,36 @@ func TestExactTokensNeedCountsOfAllBefore(t *testing.T) {
 	}
 }
 
+func TestNoCachedTokensAreACountOnlyIfTheServerCounts(t *testing.T) {
+	for _, c := range []struct {
+		endpoint, event string
+		want            bool
+	}{
+		{"chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}`, false},
+		{"chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_tokens_details":null}}`, false},
+		{"chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":null}}}`, false},
+		{"chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":0}}}`, true},
+		{"chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_cache_hit_tokens":0}}`, true},
+		{"chat", `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}}`, false},
+		{"responses", `{"type":"response.completed","response":{"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":0},"output_tokens":2}}}`, true},
+		{"anthropic", `{"type":"message_start","message":{"usage":{"input_tokens":3,"cache_read_input_tokens":0}}}`, true},
+		{"anthropic", `{"type":"message_start","message":{"usage":{"input_tokens":3}}}`, false},
+		{"gemini", `{"usageMetadata":{"promptTokenCount":3}}`, false},
+		{"gemini", `{"usageMetadata":{"promptTokenCount":3,"cachedContentTokenCount":0}}`, true},
+		{"sglang", `{"text":"a","meta_info":{"completion_tokens":1,"prompt_tokens":3,"cached_tokens":0}}`, true},
+		{"sglang", `{"text":"a","meta_info":{"completion_tokens":1,"prompt_tokens":3}}`, false},
+		{"llamacpp", `{"content":"","stop":true,"tokens_evaluated":3,"timings":{"cache_n":0}}`, true},
+		{"llamacpp", `{"content":"","stop":true,"tokens_evaluated":3,"tokens_cached":9}`, false},
+		{"ollama", `{"message":{},"done":true,"prompt_eval_count":3}`, false},
+	} {
+		var a dialect.Answer
+		speak(t, c.endpoint, dialect.Options{Stream: true}).NewReader().Read(&a, nil, []byte(c.event))
+		if a.Usage.CachedKnown != c.want || a.Usage.Cached != 0 {
+			t.Errorf("%s: %s: cached tokens known %v, %d, want %v, 0", c.endpoint, c.event, a.Usage.CachedKnown, a.Usage.Cached, c.want)
+		}
+	}
+}
+
 func TestOutcomeFollowsHeadBytesAndAnswer(t *testing.T) {
 	all := []string{evR, evA, evF, evD}
 	for _, c := range []struct {

@@ -153,7 +153,7 @@ func (e *event) failed() bool {
 }
 
 // counts reports whether the server said how many tokens there are.
-func (e *event) counts() bool { return e.usage != (record.Usage{}) || e.pieces != (pieces{}) }
+func (e *event) counts() bool { return told(e.usage) || e.pieces != (pieces{}) }
 
 func (e *event) token() bool { return e.text || e.reasoning || e.tool || e.ids > 0 }
 
@@ -317,7 +317,7 @@ func (r *eventReader) padding() {
 // moment passes a number that differs from reply to reply and means nothing.
 func (r *eventReader) moment() {
 	c := &r.c
-	if b := c.peek(); b != '-' && (b < '0' || '9' < b) {
+	if !isNumber(c.peek()) {
 		c.skip()
 		return
 	}
@@ -383,22 +383,29 @@ func (r *eventReader) usage() {
 		case "prompt_tokens_details", "input_tokens_details":
 			r.details()
 		case "prompt_cache_hit_tokens", "cached_tokens":
-			u.Cached = latest(u.Cached, c.integer())
+			r.cached()
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (r *eventReader) details() {
+// cached reads a number of cached tokens. Servers that do not count them say null, or nothing.
+func (r *eventReader) cached() {
 	c, u := &r.c, &r.e.usage
+	u.CachedKnown = isNumber(c.peek()) || u.CachedKnown
+	u.Cached = latest(u.Cached, c.integer())
+}
+
+func (r *eventReader) details() {
+	c := &r.c
 	if !c.enter('{') {
 		c.skip()
 		return
 	}
 	for c.more('}') {
 		if string(c.key()) == "cached_tokens" {
-			u.Cached = latest(u.Cached, c.integer())
+			r.cached()
 		} else {
 			c.skip()
 		}

@@ -72,7 +72,7 @@ func (r *sglangReader) meta() {
 		case "prompt_tokens":
 			e.usage.Input = c.integer()
 		case "cached_tokens":
-			e.usage.Cached = c.integer()
+			r.cached()
 		case "finish_reason":
 			r.finish()
 		default:

@@ -262,10 +262,10 @@ func outputTokens(r *Reply, t *Tally) bool {
 }
 
 func cachedTokens(r *Reply, t *Tally) bool {
-	if r.Usage.Known {
+	if r.Usage.CachedKnown {
 		t.Add(int64(r.Usage.Cached))
 	}
-	return r.Usage.Known
+	return r.Usage.CachedKnown
 }
 
 func tokenEvents(r *Reply, t *Tally) bool {
