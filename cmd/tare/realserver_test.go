@@ -24,7 +24,7 @@ func TestRealServersOwnCountsAgree(t *testing.T) {
 	if model == "" {
 		model = "tiny"
 	}
-	for _, endpoint := range []string{"chat", "completions"} {
+	for _, endpoint := range []string{"openai-chat", "openai-completions"} {
 		for _, stream := range []string{"true", "false"} {
 			t.Run(endpoint+" stream="+stream, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "run")

@@ -48,7 +48,7 @@ Exit codes:
   tare run http://127.0.0.1:8000 --model my-model --rate 10 --requests 600 --arrival constant --max-in-flight 64
   tare run http://127.0.0.1:8000 --model my-model --stage rate=10,duration=30s --stage rate=10,rate_to=20,duration=30s,gap=5s
   tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --input-tokens 512 --output-tokens 128 --ignore-eos
-  tare run https://host/v1 --model my-model --endpoint completions --stream=false --rate 1 --requests 50 --timeout 30s
+  tare run https://host/v1 --model my-model --endpoint openai-completions --stream=false --rate 1 --requests 50 --timeout 30s
   tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --header 'X-Team: blue' --strict --quiet
   tare run -f spec.yaml --seed 7 --out runs/seed-7
   tare run -f spec.yaml --dry-run`,

@@ -38,9 +38,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 func TestARunSpeaksToEachService(t *testing.T) {
 	t.Setenv("KEY_OF_THE_TEST", "sk-environment")
 	for endpoint, s := range map[string]*service{
-		"responses": {path: "/v1/responses", header: "Authorization", key: "Bearer sk-environment", reply: "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"a\"}\n\n" +
+		"openai-responses": {path: "/v1/responses", header: "Authorization", key: "Bearer sk-environment", reply: "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"a\"}\n\n" +
 			"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n"},
-		"anthropic": {path: "/v1/messages", header: "x-api-key", key: "sk-environment", reply: "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n" +
+		"anthropic-messages": {path: "/v1/messages", header: "x-api-key", key: "sk-environment", reply: "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n" +
 			"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"},
 		"gemini": {path: "/v1beta/models/m:streamGenerateContent?alt=sse", header: "x-goog-api-key", key: "sk-environment",
 			reply: "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\"finishReason\":\"STOP\"}]}\r\n\r\n"},

@@ -51,9 +51,9 @@ func TestEachServiceGetsItsPathAndHeaders(t *testing.T) {
 		want     []string
 		secret   string
 	}{
-		{"responses", nil, "/v1/responses", []string{"Authorization: Bearer sk-environment"}, "sk-environment"},
-		{"anthropic", nil, "/v1/messages", []string{"anthropic-version: 2023-06-01", "x-api-key: sk-environment"}, "sk-environment"},
-		{"anthropic", map[string]string{"Anthropic-Version": "2024-01-01", "X-Api-Key": "own"}, "/v1/messages", []string{"Anthropic-Version: 2024-01-01", "X-Api-Key: own"}, "own"},
+		{"openai-responses", nil, "/v1/responses", []string{"Authorization: Bearer sk-environment"}, "sk-environment"},
+		{"anthropic-messages", nil, "/v1/messages", []string{"anthropic-version: 2023-06-01", "x-api-key: sk-environment"}, "sk-environment"},
+		{"anthropic-messages", map[string]string{"Anthropic-Version": "2024-01-01", "X-Api-Key": "own"}, "/v1/messages", []string{"Anthropic-Version: 2024-01-01", "X-Api-Key: own"}, "own"},
 		{"gemini", nil, "/v1beta/models/m%2F1:streamGenerateContent?alt=sse", []string{"x-goog-api-key: sk-environment"}, "sk-environment"},
 		{"gemini", map[string]string{"Authorization": "Bearer own"}, "/v1beta/models/m%2F1:streamGenerateContent?alt=sse", []string{"Authorization: Bearer own"}, "Bearer own"},
 	} {

@@ -30,7 +30,7 @@ func reply(n int) []byte {
 }
 
 func newTestFlight(tb testing.TB) *flight {
-	d, err := dialect.For("chat", dialect.Options{Model: "m", Stream: true})
+	d, err := dialect.For("openai-chat", dialect.Options{Model: "m", Stream: true})
 	if err != nil {
 		tb.Fatal(err)
 	}

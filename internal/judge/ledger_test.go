@@ -22,7 +22,7 @@ func twoStages() *record.Manifest {
 			{Name: "warmup", Warmup: true, Kind: "open", StartMs: 0, EndMs: 1000, Planned: 100, RatePerS: 100},
 			{Name: "steady", Kind: "open", StartMs: 1000, EndMs: 11000, Planned: 1000, RatePerS: 100},
 		},
-		Target: record.Target{URL: "http://127.0.0.1:8000", Model: "m", Endpoint: "chat", Stream: true},
+		Target: record.Target{URL: "http://127.0.0.1:8000", Model: "m", Endpoint: "openai-chat", Stream: true},
 		Client: record.Client{Engine: "epoll", Loops: 1, KernelStamps: true},
 		Clock:  record.Clock{StartWall: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), StartMonotonicNs: 1},
 		Loops:  []record.Loop{{WallNs: 10e9, CPUNs: 1e9}},

@@ -104,7 +104,7 @@ func TestFaultsNameKeyValueAndReason(t *testing.T) {
 		{enough + "target:\n  headers:\n    Authorization: '***'\n", "spec.yaml:6: target.headers.Authorization: the value of Authorization is masked"},
 		{enough + "target:\n  url: ftp://x\n", `spec.yaml:5: target.url: must begin with http:// or https://, got "ftp://x"`},
 		{enough + "target:\n  url: http://\n", `spec.yaml:5: target.url: names no host: "http://"`},
-		{enough + "target:\n  url: http://x/v1/completions\n", "spec.yaml:5: target.url: is the path of endpoint completions, but target.endpoint is chat"},
+		{enough + "target:\n  url: http://x/v1/completions\n", "spec.yaml:5: target.url: is the path of endpoint openai-completions, but target.endpoint is openai-chat"},
 		{enough + "  stages: []\n", "spec.yaml:2: load.rate: does not go with load.stages|spec.yaml:3: load.duration: does not go with load.stages|spec.yaml:4: load.stages: must have 1 to 1000 stages, got 0"},
 		{
 			"load:\n  stages:\n    - rate: 1\n      rate_to: -2\n      duration: 1s\n    - concurrency: 2\n      max_in_flight: 3\n      speed: 1\n",
@@ -234,7 +234,7 @@ const everything = `
 target:
   url: http://127.0.0.1:8000/prefix
   model: "org/model: 7B"
-  endpoint: chat
+  endpoint: openai-chat
   stream: false
   continuous_usage: true
   headers: {X-Route: "a # b", X-Yes: yes}
@@ -366,8 +366,8 @@ func TestRequestURLTakesABaseOrAFullPath(t *testing.T) {
 func TestRequestURLTakesEveryEndpointsPath(t *testing.T) {
 	const gemini = "/v1beta/models/a%2Fb:streamGenerateContent?alt=sse"
 	for _, tc := range []struct{ endpoint, path, url, want string }{
-		{"responses", "/v1/responses", "http://h/v1", "http://h/v1/responses"},
-		{"anthropic", "/v1/messages", "http://h/p%2Fq/", "http://h/p%2Fq/v1/messages"},
+		{"openai-responses", "/v1/responses", "http://h/v1", "http://h/v1/responses"},
+		{"anthropic-messages", "/v1/messages", "http://h/p%2Fq/", "http://h/p%2Fq/v1/messages"},
 		{"gemini", gemini, "http://h", "http://h" + gemini},
 		{"gemini", gemini, "http://h/v1beta", "http://h" + gemini},
 		{"gemini", gemini, "http://h/v1?x=1", "http://h/v1/models/a%2Fb:streamGenerateContent?x=1&alt=sse"},
@@ -390,7 +390,7 @@ func TestAFullPathMustGoWithTheRest(t *testing.T) {
 		target plan.Target
 		want   string // empty for none
 	}{
-		{plan.Target{URL: "http://h/v1/messages", Endpoint: "chat"}, "is the path of endpoint anthropic, but target.endpoint is chat"},
+		{plan.Target{URL: "http://h/v1/messages", Endpoint: "openai-chat"}, "is the path of endpoint anthropic-messages, but target.endpoint is openai-chat"},
 		{plan.Target{URL: "http://h/generate_stream", Endpoint: "sglang", Stream: true}, "is the path of endpoint tgi or triton, but target.endpoint is sglang"},
 		{plan.Target{URL: "http://h/models/m:generateContent", Endpoint: "gemini", Stream: true}, "is the path of replies that are not streamed, but target.stream is true"},
 		{plan.Target{URL: "http://h/models/m:streamGenerateContent", Endpoint: "gemini"}, "is the path of streamed replies, but target.stream is false"},
@@ -406,7 +406,7 @@ func TestAFullPathMustGoWithTheRest(t *testing.T) {
 }
 
 func TestEachServiceHasItsOwnKey(t *testing.T) {
-	for endpoint, want := range map[string]string{"chat": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"} {
+	for endpoint, want := range map[string]string{"openai-chat": "OPENAI_API_KEY", "anthropic-messages": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"} {
 		d := draft(enough)
 		d.Set("target.endpoint", endpoint, "--endpoint")
 		if s, err := d.Spec(); err != nil || s.Target.APIKeyEnv != want {
@@ -414,17 +414,31 @@ func TestEachServiceHasItsOwnKey(t *testing.T) {
 		}
 	}
 	d := draft(enough)
-	d.Set("target.endpoint", "anthropic", "--endpoint")
+	d.Set("target.endpoint", "anthropic-messages", "--endpoint")
 	d.Set("target.api_key_env", "MINE", "--key")
 	if s, err := d.Spec(); err != nil || s.Target.APIKeyEnv != "MINE" {
 		t.Errorf("got %q, %v, want the variable that was named", s.Target.APIKeyEnv, err)
 	}
 }
 
+func TestAnEndpointThatIsNoneIsMetWithTheOneMeant(t *testing.T) {
+	for text, want := range map[string]string{
+		"chat": "openai-chat", "completions": "openai-completions", "responses": "openai-responses", "anthropic": "anthropic-messages",
+		"opena-chat": "openai-chat", "olama": "ollama", "grpc": "",
+	} {
+		d := draft("target: {url: http://h, model: m, endpoint: " + text + "}\nload: {rate: 1, requests: 1}\n")
+		_, err := d.Spec()
+		faults, _ := err.(plan.Faults)
+		if len(faults) != 1 || faults[0].Key != "target.endpoint" || want != "" && faults[0].Hint != "did you mean "+want+"?" || want == "" && faults[0].Hint != "" {
+			t.Errorf("endpoint %s: got %v, want one fault of target.endpoint that hints at %q", text, err, want)
+		}
+	}
+}
+
 func TestAURLFaultSaysWhatToDo(t *testing.T) {
 	for url, want := range map[string]string{
 		"h:80":                    "write http://HOST:PORT, or https://",
-		"http://h/v1/completions": "set --endpoint completions (target.endpoint), or leave the path out",
+		"http://h/v1/completions": "set --endpoint openai-completions (target.endpoint), or leave the path out",
 		"http://h/#x":             "leave out # and what follows: no server gets to see it",
 		"http://***@h/":           "secrets are not stored: write the URL anew, with them",
 	} {

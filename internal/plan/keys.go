@@ -258,7 +258,25 @@ func (k *key[T]) fault(s *T) (reason, hint string) {
 	if reason == "" && k.rule != nil {
 		reason, hint = k.rule(*s)
 	}
-	return reason, cmp.Or(hint, k.hint)
+	return reason, cmp.Or(hint, k.meantHint(s), k.hint)
+}
+
+// meantHint names the one of several values that a wrong one resembles: it has a letter or so else, or is a part of it, as
+// "chat" is of openai-chat.
+func (k *key[T]) meantHint(s *T) string {
+	text, ok := k.field(s).(*string)
+	if !ok || k.oneOf == nil || *text == "" || slices.Contains(k.oneOf, *text) {
+		return ""
+	}
+	for _, name := range k.oneOf {
+		if slices.Contains(strings.Split(name, "-"), *text) {
+			return meant + name + "?"
+		}
+	}
+	if best, ok := nearest(*text, k.oneOf); ok {
+		return meant + best + "?"
+	}
+	return ""
 }
 
 func (k *key[T]) textFault(text string) string {

@@ -4,10 +4,10 @@ import "time"
 
 // Names of what a spec can choose between.
 const (
-	EndpointChat        = "chat"
-	EndpointCompletions = "completions"
-	EndpointResponses   = "responses"
-	EndpointAnthropic   = "anthropic"
+	EndpointChat        = "openai-chat"
+	EndpointCompletions = "openai-completions"
+	EndpointResponses   = "openai-responses"
+	EndpointAnthropic   = "anthropic-messages"
 	EndpointGemini      = "gemini"
 	EndpointTGI         = "tgi"
 	EndpointLlamaCpp    = "llamacpp"

@@ -33,7 +33,7 @@ func manifest() *record.Manifest {
 			{Name: "rate-100", Kind: "open", StartMs: 1000, EndMs: 5000, Planned: 400, RatePerS: 100},
 			{Name: "rate-200", Kind: "open", StartMs: 5000, EndMs: 9000, Planned: 800, RatePerS: 200},
 		},
-		Target: record.Target{URL: "http://127.0.0.1:8000", Model: "tiny", Endpoint: "chat", Stream: true},
+		Target: record.Target{URL: "http://127.0.0.1:8000", Model: "tiny", Endpoint: "openai-chat", Stream: true},
 		Client: record.Client{Engine: "epoll", Loops: 1, GOMAXPROCS: 2, KernelStamps: true, Connections: 64},
 		Clock:  record.Clock{StartWall: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), StartMonotonicNs: 1},
 		Loops:  []record.Loop{{WallNs: 9e9, CPUNs: 1e9}},

@@ -47,7 +47,7 @@ type listener struct {
 }
 
 func newListener(t *testing.T, f *fixture) *listener {
-	endpoint := cmp.Or(f.endpoint, "chat")
+	endpoint := cmp.Or(f.endpoint, "openai-chat")
 	d := speak(t, endpoint, dialect.Options{Stream: true})
 	return &listener{t: t, speech: endpoint, quick: d.NewReader(), slow: d.NewReader()}
 }

@@ -105,15 +105,15 @@ func of(endpoint string, f ...fixture) []fixture {
 // texts are the paths of text in the events and in the documents of each dialect, by which a test reads it on its own. A
 // path goes into every element of an array.
 var texts = map[string]struct{ event, document []string }{
-	"chat":      {[]string{"choices.text", "choices.delta.content", "choices.delta.reasoning_content", "choices.delta.tool_calls.function.name", "choices.delta.tool_calls.function.arguments"}, []string{"choices.message.content"}},
-	"responses": {[]string{"delta"}, []string{"output.content.text"}},
-	"anthropic": {[]string{"delta.text", "delta.thinking", "delta.partial_json"}, []string{"content.text"}},
-	"tgi":       {[]string{"token.text"}, []string{"generated_text"}},
-	"llamacpp":  {[]string{"content"}, []string{"content"}},
-	"sglang":    {[]string{"text"}, []string{"text"}},
-	"triton":    {[]string{"text_output"}, []string{"text_output"}},
-	"ollama":    {[]string{"message.content", "message.thinking", "message.tool_calls.function.name"}, []string{"message.content"}},
-	"gemini":    {[]string{"candidates.content.parts.text"}, []string{"candidates.content.parts.text"}},
+	"openai-chat":        {[]string{"choices.text", "choices.delta.content", "choices.delta.reasoning_content", "choices.delta.tool_calls.function.name", "choices.delta.tool_calls.function.arguments"}, []string{"choices.message.content"}},
+	"openai-responses":   {[]string{"delta"}, []string{"output.content.text"}},
+	"anthropic-messages": {[]string{"delta.text", "delta.thinking", "delta.partial_json"}, []string{"content.text"}},
+	"tgi":                {[]string{"token.text"}, []string{"generated_text"}},
+	"llamacpp":           {[]string{"content"}, []string{"content"}},
+	"sglang":             {[]string{"text"}, []string{"text"}},
+	"triton":             {[]string{"text_output"}, []string{"text_output"}},
+	"ollama":             {[]string{"message.content", "message.thinking", "message.tool_calls.function.name"}, []string{"message.content"}},
+	"gemini":             {[]string{"candidates.content.parts.text"}, []string{"candidates.content.parts.text"}},
 }
 
 var fixtures = []fixture{

@@ -67,7 +67,7 @@ func typeLast(event, name string) string {
 	return strings.Replace(withoutType(event, name), "}\n\n", `,"type":"`+name+`"}`+"\n\n", 1)
 }
 
-var responsesFixtures = of("responses", []fixture{
+var responsesFixtures = of("openai-responses", []fixture{
 	{id: "R01", says: "responses: one event per read", reads: one(reC, reI, reP, reA, reB, reX, reD), want: hosted("oooccod", "completed", nil)},
 	{id: "R02", says: "responses: all in one read, CRLF", reads: crlf(reC + reI + reP + reA + reB + reX + reD), want: hosted("oooccod", "completed", nil)},
 	{id: "R03", says: "responses: incomplete", reads: one(reC, reA, reB, said("response.incomplete", response("incomplete", `,"incomplete_details":{"reason":"max_output_tokens"}`+reU))), want: hosted("occd", "max_output_tokens", nil)},
@@ -113,7 +113,7 @@ func anDelta(kind, member, text string) string {
 	return said("content_block_delta", fmt.Sprintf(`,"index":0,"delta":{"type":"%s_delta","%s":"%s"}`, kind, member, text))
 }
 
-var anthropicFixtures = of("anthropic", []fixture{
+var anthropicFixtures = of("anthropic-messages", []fixture{
 	{id: "A01", says: "anthropic: one event per read", reads: one(anS, anI, anP, anA, anB, anX, anF, anD), want: hosted("uooccofd", "end_turn", nil)},
 	{id: "A02", says: "anthropic: all in one read, CRLF", reads: crlf(anS + anI + anP + anA + anB + anX + anF + anD), want: hosted("uooccofd", "end_turn", nil)},
 	{id: "A03", says: "anthropic: thinking and its signature, then text", reads: one(anS, anDelta("thinking", "thinking", "Hello "), anDelta("signature", "signature", "c2ln"), anX, anB, anF, anD), want: hosted("utoocfd", "end_turn", nil)},

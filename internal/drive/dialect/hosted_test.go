@@ -18,13 +18,13 @@ func TestHostedBodySaysWhatWasAsked(t *testing.T) {
 		o              dialect.Options
 		path, want     string
 	}{
-		{"responses", "responses", dialect.Options{Model: "m", Stream: true, TopP: 1}, "/v1/responses",
+		{"openai-responses", "openai-responses", dialect.Options{Model: "m", Stream: true, TopP: 1}, "/v1/responses",
 			`{"model":"m","input":"a \"b\"\n","max_output_tokens":7,"temperature":0,"top_p":1,"stream":true}`},
-		{"responses, everything", "responses", dialect.Options{Model: "m", TopP: 0.5, Seed: 9, IgnoreEOS: true}, "/v1/responses",
+		{"responses, everything", "openai-responses", dialect.Options{Model: "m", TopP: 0.5, Seed: 9, IgnoreEOS: true}, "/v1/responses",
 			`{"model":"m","input":"a \"b\"\n","max_output_tokens":7,"temperature":0,"top_p":0.5,"stream":false,"seed":9,"ignore_eos":true}`},
-		{"anthropic", "anthropic", dialect.Options{Model: "m", Stream: true, TopP: 1}, "/v1/messages",
+		{"anthropic-messages", "anthropic-messages", dialect.Options{Model: "m", Stream: true, TopP: 1}, "/v1/messages",
 			`{"model":"m","messages":[{"role":"user","content":"a \"b\"\n"}],"max_tokens":7,"temperature":0,"stream":true}`},
-		{"anthropic, top_p", "anthropic", dialect.Options{Model: "m", Temperature: 0.5, TopP: 0.9, Seed: 9, IgnoreEOS: true}, "/v1/messages",
+		{"anthropic, top_p", "anthropic-messages", dialect.Options{Model: "m", Temperature: 0.5, TopP: 0.9, Seed: 9, IgnoreEOS: true}, "/v1/messages",
 			`{"model":"m","messages":[{"role":"user","content":"a \"b\"\n"}],"max_tokens":7,"temperature":0.5,"top_p":0.9,"stream":false,"seed":9,"ignore_eos":true}`},
 		{"gemini", "gemini", dialect.Options{Model: "models/m-1", Stream: true, TopP: 1}, "/v1beta/models/m-1:streamGenerateContent?alt=sse",
 			`{"contents":[{"role":"user","parts":[{"text":"a \"b\"\n"}]}],"generationConfig":{"temperature":0,"topP":1,"maxOutputTokens":7}}`},
@@ -44,7 +44,7 @@ func TestHostedBodySaysWhatWasAsked(t *testing.T) {
 func TestForRefusesOptionsAnEndpointLacks(t *testing.T) {
 	for _, endpoint := range plan.Endpoints() {
 		_, err := dialect.For(endpoint, dialect.Options{ContinuousUsage: true})
-		if refused, want := err != nil, endpoint != "chat" && endpoint != "completions"; refused != want {
+		if refused, want := err != nil, endpoint != "openai-chat" && endpoint != "openai-completions"; refused != want {
 			t.Errorf("%s with continuous usage: got error %v, want one: %v", endpoint, err, want)
 		}
 	}
@@ -57,7 +57,7 @@ func TestForRefusesOptionsAnEndpointLacks(t *testing.T) {
 func TestEveryEndpointReadsOnlyJSON(t *testing.T) {
 	tried := map[string]bool{}
 	for _, f := range allFixtures() {
-		r := speak(t, cmp.Or(f.endpoint, "chat"), dialect.Options{}).NewReader()
+		r := speak(t, cmp.Or(f.endpoint, "openai-chat"), dialect.Options{}).NewReader()
 		for _, e := range strings.Split(strings.ReplaceAll(strings.Join(f.reads, ""), "\r\n", "\n"), "\n\n") {
 			b := data(e)
 			if tried[f.endpoint+e] || len(e) > 1000 || !json.Valid(b) || b[0] != '{' {
@@ -82,8 +82,8 @@ func TestReadingHostedEventsAllocatesNothing(t *testing.T) {
 		endpoint string
 		events   []string
 	}{
-		{"responses", []string{reC, reI, reP, reA, reB, reX, reD}},
-		{"anthropic", []string{anS, anI, anP, anA, anB, anX, anF, anD}},
+		{"openai-responses", []string{reC, reI, reP, reA, reB, reX, reD}},
+		{"anthropic-messages", []string{anS, anI, anP, anA, anB, anX, anF, anD}},
 		{"gemini", []string{geA, geB}},
 	} {
 		r := speak(t, c.endpoint, dialect.Options{}).NewReader()
@@ -108,8 +108,8 @@ func TestReadingHostedEventsAllocatesNothing(t *testing.T) {
 
 func TestTokenEventsOfHostedServicesAreKnownAtAGlance(t *testing.T) {
 	for endpoint, events := range map[string][2]string{
-		"responses": {reA, strings.Replace(reDelta(17, "response.output_text.delta", "other"), "msg_1", "msg_2", 1)},
-		"anthropic": {anA, anDelta("text", "text", "other")},
+		"openai-responses":   {reA, strings.Replace(reDelta(17, "response.output_text.delta", "other"), "msg_1", "msg_2", 1)},
+		"anthropic-messages": {anA, anDelta("text", "text", "other")},
 	} {
 		var a, b dialect.Answer
 		d := speak(t, endpoint, dialect.Options{})
@@ -126,13 +126,13 @@ func TestTokenEventsOfHostedServicesAreKnownAtAGlance(t *testing.T) {
 func FuzzReadOfNamedEvents(f *testing.F) {
 	for _, fx := range append(append([]fixture(nil), responsesFixtures...), anthropicFixtures...) {
 		for _, e := range strings.Split(strings.Join(fx.reads, ""), "\n\n") {
-			f.Add(fx.endpoint == "responses", "response.output_text.delta", data(e))
+			f.Add(fx.endpoint == "openai-responses", "response.output_text.delta", data(e))
 		}
 	}
 	f.Fuzz(func(t *testing.T, responses bool, name string, event []byte) {
-		endpoint := "anthropic"
+		endpoint := "anthropic-messages"
 		if responses {
-			endpoint = "responses"
+			endpoint = "openai-responses"
 		}
 		d := speak(t, endpoint, dialect.Options{})
 		taught := d.NewReader()

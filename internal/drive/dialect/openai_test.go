@@ -24,11 +24,11 @@ func TestBodySaysWhatWasAsked(t *testing.T) {
 		o              dialect.Options
 		path, want     string
 	}{
-		{"chat", "chat", dialect.Options{Model: "m", Stream: true, TopP: 1}, "/v1/chat/completions",
+		{"openai-chat", "openai-chat", dialect.Options{Model: "m", Stream: true, TopP: 1}, "/v1/chat/completions",
 			`{"model":"m","messages":[{"role":"user","content":"a \"b\"\n"}],"max_tokens":7,"temperature":0,"top_p":1,"stream":true,"stream_options":{"include_usage":true}}`},
-		{"completions", "completions", dialect.Options{Model: "m", Temperature: 0.7, TopP: 1e-7}, "/v1/completions",
+		{"openai-completions", "openai-completions", dialect.Options{Model: "m", Temperature: 0.7, TopP: 1e-7}, "/v1/completions",
 			`{"model":"m","prompt":"a \"b\"\n","max_tokens":7,"temperature":0.7,"top_p":0.0000001,"stream":false}`},
-		{"everything", "chat", dialect.Options{Model: "m", Stream: true, ContinuousUsage: true, IgnoreEOS: true, MaxCompletionTokens: true, TopP: 1, Seed: 9}, "/v1/chat/completions",
+		{"everything", "openai-chat", dialect.Options{Model: "m", Stream: true, ContinuousUsage: true, IgnoreEOS: true, MaxCompletionTokens: true, TopP: 1, Seed: 9}, "/v1/chat/completions",
 			`{"model":"m","messages":[{"role":"user","content":"a \"b\"\n"}],"max_completion_tokens":7,"temperature":0,"top_p":1,"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true},"seed":9,"ignore_eos":true,"min_tokens":7}`},
 	} {
 		d := speak(t, c.endpoint, c.o)
@@ -39,7 +39,7 @@ func TestBodySaysWhatWasAsked(t *testing.T) {
 }
 
 func TestBodyWithoutLengthSetsNoLimit(t *testing.T) {
-	d := speak(t, "chat", dialect.Options{IgnoreEOS: true})
+	d := speak(t, "openai-chat", dialect.Options{IgnoreEOS: true})
 	if got := string(d.AppendBody(nil, &plan.Request{})); strings.Contains(got, "tokens") || !json.Valid([]byte(got)) {
 		t.Errorf("got %s, want JSON without a token limit", got)
 	}
@@ -47,7 +47,7 @@ func TestBodyWithoutLengthSetsNoLimit(t *testing.T) {
 
 func TestForRefusesWhatItCannotSend(t *testing.T) {
 	for endpoint, o := range map[string]dialect.Options{
-		"embeddings": {}, "": {}, "chat": {Temperature: math.NaN()}, "completions": {TopP: math.Inf(1)},
+		"embeddings": {}, "": {}, "openai-chat": {Temperature: math.NaN()}, "openai-completions": {TopP: math.Inf(1)},
 	} {
 		if d, err := dialect.For(endpoint, o); err == nil {
 			t.Errorf("For(%q, %+v) = %v, want an error", endpoint, o, d)
@@ -60,7 +60,7 @@ func FuzzBodyIsJSONOfThePrompt(f *testing.F) {
 	f.Add("\x00\x1f\"\\/\u2028\u00e9\U0001F600\x7f</script>", "a\"b", 0, 1e-9)
 	f.Add("broken \xff\xc3", "\xf0\x9f", 1<<30, 1e300)
 	f.Fuzz(func(t *testing.T, prompt, model string, n int, temperature float64) {
-		for _, endpoint := range []string{"chat", "completions"} {
+		for _, endpoint := range []string{"openai-chat", "openai-completions"} {
 			d, err := dialect.For(endpoint, dialect.Options{Model: model, Stream: true, IgnoreEOS: true, Temperature: temperature})
 			if err != nil {
 				return
@@ -76,7 +76,7 @@ func FuzzBodyIsJSONOfThePrompt(f *testing.F) {
 			if err := json.Unmarshal(body, &got); err != nil || !utf8.Valid(body) {
 				t.Fatalf("%q: %v", body, err)
 			}
-			if endpoint == "chat" {
+			if endpoint == "openai-chat" {
 				got.Prompt = got.Messages[0].Content
 			}
 			if got.Prompt != valid(prompt) || got.Model != valid(model) || got.Temperature != temperature {
@@ -108,7 +108,7 @@ func data(event string) []byte {
 
 func TestGlanceKnowsTokenEventsOfOtherReplies(t *testing.T) {
 	var a dialect.Answer
-	r := speak(t, "chat", dialect.Options{}).NewReader()
+	r := speak(t, "openai-chat", dialect.Options{}).NewReader()
 	event := func(id, created, text string) []byte {
 		return fmt.Appendf(nil, `{"id":"chatcmpl-%s","object":"chat.completion.chunk","created":%s,"model":"m","choices":[{"index":0,"delta":{"content":"%s"},"logprobs":null,"finish_reason":null}]}`, id, created, text)
 	}
@@ -180,7 +180,7 @@ func FuzzGlanceAgreesWithRead(f *testing.F) {
 func TestGlanceAgreesWithReadOnEveryChangedByte(t *testing.T) {
 	tried, glanced := map[string]bool{}, map[string]int{}
 	for _, f := range allFixtures() {
-		d := speak(t, cmp.Or(f.endpoint, "chat"), dialect.Options{})
+		d := speak(t, cmp.Or(f.endpoint, "openai-chat"), dialect.Options{})
 		slow := d.NewReader()
 		for _, e := range strings.Split(strings.ReplaceAll(strings.Join(f.reads, ""), "\r\n", "\n"), "\n\n") {
 			lesson := data(e)
@@ -201,7 +201,7 @@ func TestGlanceAgreesWithReadOnEveryChangedByte(t *testing.T) {
 					if !ok {
 						continue
 					}
-					glanced[cmp.Or(f.endpoint, "chat")]++
+					glanced[cmp.Or(f.endpoint, "openai-chat")]++
 					if want := slow.Read(&b, nil, m); got != want || !reflect.DeepEqual(a, b) {
 						t.Fatalf("taught by %s, %s: Glance %+v %+v, Read %+v %+v", lesson, m, got, a, want, b)
 					}
@@ -209,7 +209,7 @@ func TestGlanceAgreesWithReadOnEveryChangedByte(t *testing.T) {
 			}
 		}
 	}
-	for _, endpoint := range []string{"chat", "responses", "anthropic"} {
+	for _, endpoint := range []string{"openai-chat", "openai-responses", "anthropic-messages"} {
 		if n := glanced[endpoint]; n < 500 {
 			t.Errorf("%s: only %d events were read at a glance", endpoint, n)
 		}
@@ -246,7 +246,7 @@ func FuzzReadKnowsJSON(f *testing.F) {
 			return
 		}
 		var a dialect.Answer
-		m := speak(t, "chat", dialect.Options{}).NewReader().Read(&a, nil, b)
+		m := speak(t, "openai-chat", dialect.Options{}).NewReader().Read(&a, nil, b)
 		want := json.Valid(b) && trimmed[0] == '{'
 		lenient := a.Malformed == 1 && m.Kind != record.KindMalformed // a raw control byte
 		if got := m.Kind != record.KindMalformed; got != want && !lenient {
@@ -257,7 +257,7 @@ func FuzzReadKnowsJSON(f *testing.F) {
 
 func TestDeepNestingIsRefused(t *testing.T) {
 	var a dialect.Answer
-	r := speak(t, "chat", dialect.Options{}).NewReader()
+	r := speak(t, "openai-chat", dialect.Options{}).NewReader()
 	for _, s := range []string{`{"a":` + strings.Repeat("[", 1<<20), `{"choices":[{"delta":{"content":` + strings.Repeat("[", 1<<20)} {
 		if m := r.Read(&a, nil, []byte(s)); m.Kind != record.KindMalformed {
 			t.Errorf("%.40s…: kind %v, want %v", s, m.Kind, record.KindMalformed)
@@ -266,7 +266,7 @@ func TestDeepNestingIsRefused(t *testing.T) {
 }
 
 func TestReadingAllocatesNothing(t *testing.T) {
-	r := speak(t, "chat", dialect.Options{}).NewReader()
+	r := speak(t, "openai-chat", dialect.Options{}).NewReader()
 	var a dialect.Answer
 	events := [][]byte{data(evR), data(evA), data(evB), data(chat(`{"index":0,"delta":{"content":"a\n"}}`)), data(evF), data(evU)}
 	reading := func() {
@@ -286,7 +286,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(50, glancing); n != 0 {
 		t.Errorf("Glance: %v allocations for %d events, want 0", n, len(events))
 	}
-	d, body, q := speak(t, "chat", dialect.Options{}), make([]byte, 0, 4096), plan.Request{Prompt: "a\"ö", OutputTokens: 5}
+	d, body, q := speak(t, "openai-chat", dialect.Options{}), make([]byte, 0, 4096), plan.Request{Prompt: "a\"ö", OutputTokens: 5}
 	if n := testing.AllocsPerRun(50, func() { body = d.AppendBody(body[:0], &q) }); n != 0 {
 		t.Errorf("AppendBody: %v allocations, want 0", n)
 	}
@@ -313,7 +313,7 @@ func TestExactTokensNeedCountsOfAllBefore(t *testing.T) {
 	} {
 		var a dialect.Answer
 		var got dialect.Meaning
-		r := speak(t, "chat", dialect.Options{}).NewReader()
+		r := speak(t, "openai-chat", dialect.Options{}).NewReader()
 		for _, e := range c.events {
 			got = r.Read(&a, nil, []byte(e))
 		}
@@ -328,15 +328,15 @@ func TestNoCachedTokensAreACountOnlyIfTheServerCounts(t *testing.T) {
 		endpoint, event string
 		want            bool
 	}{
-		{"chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}`, false},
-		{"chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_tokens_details":null}}`, false},
-		{"chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":null}}}`, false},
-		{"chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":0}}}`, true},
-		{"chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_cache_hit_tokens":0}}`, true},
-		{"chat", `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}}`, false},
-		{"responses", `{"type":"response.completed","response":{"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":0},"output_tokens":2}}}`, true},
-		{"anthropic", `{"type":"message_start","message":{"usage":{"input_tokens":3,"cache_read_input_tokens":0}}}`, true},
-		{"anthropic", `{"type":"message_start","message":{"usage":{"input_tokens":3}}}`, false},
+		{"openai-chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}`, false},
+		{"openai-chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_tokens_details":null}}`, false},
+		{"openai-chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":null}}}`, false},
+		{"openai-chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":0}}}`, true},
+		{"openai-chat", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_cache_hit_tokens":0}}`, true},
+		{"openai-chat", `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}}`, false},
+		{"openai-responses", `{"type":"response.completed","response":{"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":0},"output_tokens":2}}}`, true},
+		{"anthropic-messages", `{"type":"message_start","message":{"usage":{"input_tokens":3,"cache_read_input_tokens":0}}}`, true},
+		{"anthropic-messages", `{"type":"message_start","message":{"usage":{"input_tokens":3}}}`, false},
 		{"gemini", `{"usageMetadata":{"promptTokenCount":3}}`, false},
 		{"gemini", `{"usageMetadata":{"promptTokenCount":3,"cachedContentTokenCount":0}}`, true},
 		{"sglang", `{"text":"a","meta_info":{"completion_tokens":1,"prompt_tokens":3,"cached_tokens":0}}`, true},
@@ -376,7 +376,7 @@ func TestOutcomeFollowsHeadBytesAndAnswer(t *testing.T) {
 		{"no reply", nil, 0, false, record.Reset},
 	} {
 		var a dialect.Answer
-		r := speak(t, "chat", dialect.Options{}).NewReader()
+		r := speak(t, "openai-chat", dialect.Options{}).NewReader()
 		for _, e := range c.events {
 			r.Read(&a, nil, data(e))
 		}
@@ -393,8 +393,8 @@ func TestDocumentsAreReadWhole(t *testing.T) {
 		m          dialect.Meaning
 		err        string
 	}{
-		{"chat", `{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`, record.Completed, dialect.Meaning{Kind: record.KindContent, Tokens: 2, Exact: true}, ""},
-		{"completions", "\xef\xbb\xbf" + `{"choices":[{"text":"hi","finish_reason":null}]}`, record.Completed, dialect.Meaning{Kind: record.KindContent}, ""},
+		{"openai-chat", `{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`, record.Completed, dialect.Meaning{Kind: record.KindContent, Tokens: 2, Exact: true}, ""},
+		{"openai-completions", "\xef\xbb\xbf" + `{"choices":[{"text":"hi","finish_reason":null}]}`, record.Completed, dialect.Meaning{Kind: record.KindContent}, ""},
 		{"tool", `{"choices":[{"message":{"content":null,"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}`, record.Completed, dialect.Meaning{Kind: record.KindTool}, ""},
 		{"refusal", `{"choices":[{"message":{"content":null,"refusal":"no"}}]}`, record.Completed, dialect.Meaning{Kind: record.KindContent}, ""},
 		{"empty", `{"choices":[{"message":{"content":""},"finish_reason":"length"}]}`, record.Empty, dialect.Meaning{Kind: record.KindFinish}, ""},
@@ -404,7 +404,7 @@ func TestDocumentsAreReadWhole(t *testing.T) {
 		{"nothing", "\n", record.StreamError, dialect.Meaning{Kind: record.KindError}, "the reply has no body"},
 	} {
 		var a dialect.Answer
-		m := speak(t, "chat", dialect.Options{}).NewReader().ReadDocument(&a, []byte(c.body))
+		m := speak(t, "openai-chat", dialect.Options{}).NewReader().ReadDocument(&a, []byte(c.body))
 		if got := a.Outcome(200, true); got != c.want || m != c.m || a.Error != c.err || a.NotStreamed {
 			t.Errorf("%s: %v %+v %q, not streamed %v, want %v %+v %q, false", c.name, got, m, a.Error, a.NotStreamed, c.want, c.m, c.err)
 		}
@@ -429,7 +429,7 @@ func TestEvidenceIsShortAndHoldsNoSecret(t *testing.T) {
 			t.Errorf("Mask(%.80q) = %.80q, want %.80q", c.text, got, c.want)
 		}
 	}
-	d := speak(t, "chat", dialect.Options{Secrets: []string{"key-77"}})
+	d := speak(t, "openai-chat", dialect.Options{Secrets: []string{"key-77"}})
 	var a dialect.Answer
 	d.NewReader().Read(&a, nil, []byte(`{"error":"bad key-77 `+strings.Repeat("x", 1<<20)+`"}`))
 	if len(a.Error) > 4<<10 || strings.Contains(a.Error, "key-77") {
@@ -440,7 +440,7 @@ func TestEvidenceIsShortAndHoldsNoSecret(t *testing.T) {
 var sink dialect.Meaning
 
 func BenchmarkGlance(b *testing.B) {
-	r := speak(b, "chat", dialect.Options{}).NewReader()
+	r := speak(b, "openai-chat", dialect.Options{}).NewReader()
 	var a dialect.Answer
 	e := data(tokenEvent)
 	r.Read(&a, nil, e)
@@ -451,7 +451,7 @@ func BenchmarkGlance(b *testing.B) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	r := speak(b, "chat", dialect.Options{}).NewReader()
+	r := speak(b, "openai-chat", dialect.Options{}).NewReader()
 	var a dialect.Answer
 	e := data(tokenEvent)
 	b.SetBytes(int64(len(e)))
