@@ -19,6 +19,7 @@ import (
 
 	"tare/internal/drive/clock"
 	"tare/internal/drive/dialect"
+	"tare/internal/drive/wire"
 	"tare/internal/plan"
 	"tare/internal/record"
 )
@@ -130,8 +131,8 @@ func prepare(cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log) (*run
 	}
 	r.stopAt.Store(notYet)
 	r.feeder = &feeder{
-		clock: r.clock, time: r.time, walk: p.Walk(), rings: r.rings, head: newHead(cfg), rec: recorder{to: r.writer},
-		timers: cfg.Timers,
+		clock: r.clock, time: r.time, walk: p.Walk(), rings: r.rings, rec: recorder{to: r.writer},
+		post: wire.NewPost(cfg.Path, cfg.Host, cfg.RunID+"-", cfg.Header), timers: cfg.Timers,
 	}
 	return r, nil
 }

@@ -2,11 +2,11 @@ package drive
 
 import (
 	"context"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"tare/internal/drive/clock"
+	"tare/internal/drive/wire"
 	"tare/internal/plan"
 	"tare/internal/record"
 )
@@ -17,7 +17,7 @@ type feeder struct {
 	time  *timeline
 	walk  *plan.Walker
 	rings []*ring
-	head  head
+	post  wire.Post
 	rec   recorder
 
 	timers bool // wait with Go's timers
@@ -106,7 +106,7 @@ func (f *feeder) room(anywhere bool) *job {
 func (f *feeder) ready(j *job, r *plan.Request) {
 	j.index, j.stage, j.due = r.Index, r.Stage, r.Due
 	j.in, j.out = r.InputTokens, r.OutputTokens
-	j.bytes = f.head.appendRequest(j.bytes[:0], r.Index, r.Body)
+	j.bytes = f.post.Append(j.bytes[:0], r.Index, r.Body)
 	j.made, j.dialAt = f.clock.Now(), record.Instant{}
 	if !f.time.byTime(r.Stage) {
 		f.time.planned[r.Stage].Add(1)
@@ -139,21 +139,4 @@ func (j *job) notSent(t *timeline) *record.Exchange {
 		Index: j.index, Session: j.index, Stage: j.stage, Due: at + j.due,
 		PlannedIn: j.in, PlannedOut: j.out, Outcome: record.NotSent,
 	}
-}
-
-// head is everything of a request that stands before its body, but for its number and length.
-type head struct {
-	start []byte // request line and fixed headers
-	id    []byte // start of the request id
-}
-
-func (h head) appendRequest(dst []byte, index int64, body []byte) []byte {
-	dst = append(dst, h.start...)
-	dst = append(dst, "X-Request-Id: "...)
-	dst = append(dst, h.id...)
-	dst = strconv.AppendInt(dst, index, 10)
-	dst = append(dst, "\r\nContent-Length: "...)
-	dst = strconv.AppendInt(dst, int64(len(body)), 10)
-	dst = append(dst, "\r\n\r\n"...)
-	return append(dst, body...)
 }

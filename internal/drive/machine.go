@@ -95,14 +95,5 @@ func (r *run) likelyInFlight() int {
 	return n
 }
 
-func newHead(cfg Config) head {
-	h := head{id: []byte(cfg.RunID + "-")}
-	h.start = fmt.Appendf(h.start, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n", cfg.Path, cfg.Host)
-	for _, line := range cfg.Header {
-		h.start = fmt.Appendf(h.start, "%s\r\n", line)
-	}
-	return h
-}
-
 // HasEpoll reports whether engine E runs on this system.
 func HasEpoll() bool { return epollWorks() == nil }

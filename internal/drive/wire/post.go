@@ -1,0 +1,35 @@
+package wire
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Post writes POST requests of JSON that differ in their number and body only. It may be copied.
+type Post struct {
+	start []byte // request line and fixed headers
+	id    []byte // start of the request id
+}
+
+// NewPost prepares requests for a path, with its query, on a host. header has further lines, "Name: value"; id begins every
+// X-Request-Id, which ends in the request's number.
+func NewPost(path, host, id string, header []string) Post {
+	p := Post{id: []byte(id)}
+	p.start = fmt.Appendf(p.start, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n", path, host)
+	for _, line := range header {
+		p.start = fmt.Appendf(p.start, "%s\r\n", line)
+	}
+	return p
+}
+
+// Append appends one request to dst.
+func (p Post) Append(dst []byte, number int64, body []byte) []byte {
+	dst = append(dst, p.start...)
+	dst = append(dst, "X-Request-Id: "...)
+	dst = append(dst, p.id...)
+	dst = strconv.AppendInt(dst, number, 10)
+	dst = append(dst, "\r\nContent-Length: "...)
+	dst = strconv.AppendInt(dst, int64(len(body)), 10)
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...)
+}
