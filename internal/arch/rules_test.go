@@ -20,6 +20,7 @@ var imports = map[string][]string{
 	"internal/judge":         {"internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
 	"internal/judge/measure": {"internal/judge/stats", "internal/record"},
 	"internal/judge/stats":   {},
+	"internal/judge/bias":    {},
 	"internal/judge/verdict": {"internal/judge/measure", "internal/judge/stats", "internal/record"},
 
 	"internal/report": {"internal/judge", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
