@@ -113,9 +113,13 @@ func TestArrivalsNeedTwoMoments(t *testing.T) {
 	if l, ok := a.Load(); ok {
 		t.Errorf("got a load %v of one moment, want none", l)
 	}
-	a.Add(30_005)
+	a.Add(5 + bias.StepGap + 1)
 	if l, ok := a.Load(); !ok || l.Step.Mean != 2 || l.Spacing != 0 {
 		t.Errorf("got %v %v, want steps of 3 and 1 without spacing", l, ok)
+	}
+	a.Add(5 + 2*bias.StepGap + 1)
+	if l, ok := a.Load(); !ok || l.Step.Mean != 2.5 {
+		t.Errorf("got %v %v, want steps of 3 and 2", l, ok)
 	}
 }
 
