@@ -185,7 +185,7 @@ func (l load) manifest(ctx context.Context, env record.Environment) (*record.Man
 	t := l.plan.Spec.Masked().Target
 	return &record.Manifest{
 		Schema: record.ManifestSchema, Tool: record.ThisTool(), Spec: spec, Env: env, Plan: ids,
-		Target: record.Target{URL: t.URL, Model: t.Model, Endpoint: t.Endpoint, Stream: t.Stream},
+		Target: record.Target{URL: t.URL, Servers: t.URLs(), Model: t.Model, Endpoint: t.Endpoint, Stream: t.Stream},
 	}, nil
 }
 
@@ -238,7 +238,7 @@ func (l load) explained(err error) error {
 	switch {
 	case noTLS:
 		return fmt.Errorf("%w\nhint: the server speaks plain HTTP: write http://", err)
-	case l.target.tls != nil && errors.Is(err, context.DeadlineExceeded):
+	case l.target.servers[0].TLS != nil && errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w\nhint: if the server speaks plain HTTP, write http://", err)
 	}
 	return err

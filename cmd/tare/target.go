@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"os"
 	"runtime"
@@ -22,14 +19,10 @@ import (
 	"tare/internal/plan"
 )
 
-// target is a server as the drive needs it.
+// target is the servers of a spec as the drive needs them.
 type target struct {
-	address string // host:port
-	host    string // value of the Host header
-	path    string // request target, with query
-	header  []string
+	servers []drive.Server
 	secrets []string // never to be printed or written
-	tls     *tls.Config
 
 	warnings []string
 }
@@ -37,71 +30,89 @@ type target struct {
 // targetOf resolves the target of a spec, which is spoken to in d.
 func targetOf(spec plan.Spec, d dialect.Dialect) (target, error) {
 	t := spec.Target
-	text, err := t.RequestURL(d.Path())
+	servers, err := t.Servers(d.Path())
 	if err != nil {
 		return target{}, misused(err, "")
 	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return target{}, errors.New("target.url: not a URL") // the parser's text repeats the URL, with its password
-	}
-	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
-	out := target{address: net.JoinHostPort(u.Hostname(), port), host: u.Host, path: u.RequestURI()}
-	if err := out.addHeaders(t, spec.Masked().Target, u.User, dialect.AuthOf(d)); err != nil {
-		return target{}, err
-	}
-	if u.Scheme == "https" {
-		out.tls, err = tlsConfig(t, u.Hostname())
-	}
-	return out, err
-}
-
-// addHeaders fills in the request's further header lines, and the values in them that are secret.
-func (to *target) addHeaders(t, masked plan.Target, user *url.Userinfo, auth dialect.Auth) error {
-	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
-		to.header = append(to.header, name+": "+t.Headers[name])
-		if masked.Headers[name] != t.Headers[name] {
-			to.secrets = append(to.secrets, t.Headers[name])
-		}
-	}
-	for _, line := range auth.Header {
-		if name, _, _ := strings.Cut(line, ":"); headerNamed(t, name) == "" {
-			to.header = append(to.header, line)
-		}
-	}
 	key, err := apiKey(t.APIKeyEnv)
 	if err != nil {
-		return err
+		return target{}, err
 	}
-	to.authorize(t, user, key, auth.KeyHeader)
-	return nil
+	out := target{}
+	for _, s := range servers {
+		h := headers{keyName: dialect.AuthOf(d).KeyHeader}
+		h.add(t, spec.Masked().Target, dialect.AuthOf(d).Header)
+		h.authorize(t, s.User, key)
+		server := drive.Server{Network: s.Network, Address: s.Address, Host: s.Host, Path: s.Path, Header: h.lines}
+		if s.Secure {
+			if server.TLS, err = tlsConfig(t, s.Hostname()); err != nil {
+				return target{}, err
+			}
+		}
+		out.servers = append(out.servers, server)
+		out.secrets = united(out.secrets, h.secrets)
+		out.warnings = united(out.warnings, h.warnings)
+	}
+	return out, nil
+}
+
+// united adds what a list does not have yet.
+func united(list, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// headers are the further header lines of a request, and what of them is secret.
+type headers struct {
+	keyName string // of the header that the API key goes into; empty for a bearer token
+
+	lines, secrets, warnings []string
+}
+
+// add takes the user's headers in, and those of the dialect that the user does not give.
+func (h *headers) add(t, masked plan.Target, own []string) {
+	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
+		h.lines = append(h.lines, name+": "+t.Headers[name])
+		if masked.Headers[name] != t.Headers[name] {
+			h.secrets = append(h.secrets, t.Headers[name])
+		}
+	}
+	for _, line := range own {
+		if name, _, _ := strings.Cut(line, ":"); headerNamed(t, name) == "" {
+			h.lines = append(h.lines, line)
+		}
+	}
 }
 
 // authorize chooses who the requests come from. What was written for this run goes before what is in the environment: a header of
-// the user's, then user info of the URL, then the API key, which goes into keyHeader, or is a bearer token if that is empty.
-func (to *target) authorize(t plan.Target, user *url.Userinfo, key, keyHeader string) {
+// the user's, then user info of the URL, then the API key.
+func (h *headers) authorize(t plan.Target, user *url.Userinfo, key string) {
 	const byUser = "user info of the URL"
 	byKey := "the API key in the environment variable " + t.APIKeyEnv
 	own := headerNamed(t, "Authorization")
-	if own == "" && keyHeader != "" {
-		own = headerNamed(t, keyHeader)
+	if own == "" && h.keyName != "" {
+		own = headerNamed(t, h.keyName)
 	}
 	chosen := ""
 	choose := func(given bool, what, header, token string) {
 		switch {
 		case !given:
 		case chosen != "":
-			to.warnings = append(to.warnings, what+" is not sent: "+chosen+" goes before it")
+			h.warnings = append(h.warnings, what+" is not sent: "+chosen+" goes before it")
 		case header != "":
-			to.header, to.secrets = append(to.header, header+token), append(to.secrets, token)
+			h.lines, h.secrets = append(h.lines, header+token), append(h.secrets, token)
 			fallthrough
 		default:
 			chosen = what
 		}
 	}
 	keyPrefix := "Authorization: Bearer "
-	if keyHeader != "" {
-		keyPrefix = keyHeader + ": "
+	if h.keyName != "" {
+		keyPrefix = h.keyName + ": "
 	}
 	choose(own != "", "the header "+own, "", "")
 	choose(user != nil, byUser, "Authorization: Basic ", basicToken(user))
@@ -159,7 +170,7 @@ func driveConfig(s plan.Spec, t target) drive.Config {
 		loops = max(1, min(runtime.NumCPU()-1, s.Client.Procs-2))
 	}
 	return drive.Config{
-		Address: t.address, Host: t.host, Path: t.path, Header: t.header, Secrets: t.secrets, TLS: t.tls, RunID: "tare-" + shortID(),
+		Servers: t.servers, Secrets: t.secrets, RunID: "tare-" + shortID(),
 		Timeout: s.Target.Timeout, ConnectTimeout: s.Target.ConnectTimeout, IdleTimeout: s.Target.IdleTimeout, Drain: s.Load.Drain,
 		Engine: s.Client.Engine, Loops: loops, Procs: s.Client.Procs, Connections: s.Client.Connections, Spin: s.Client.Spin,
 	}

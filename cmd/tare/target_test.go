@@ -24,10 +24,15 @@ func TestTargetIsResolvedFromTheURL(t *testing.T) {
 		spec := plan.Defaults()
 		spec.Target.URL = c.url
 		got, err := targetOf(spec, spoken(t, spec))
-		if err != nil || got.address != c.address || got.host != c.host || got.path != c.path {
-			t.Errorf("%s: got %s, %s, %s, error %v, want %s, %s, %s", c.url, got.address, got.host, got.path, err, c.address, c.host, c.path)
+		if err != nil || len(got.servers) != 1 {
+			t.Errorf("%s: got %d servers, error %v, want one", c.url, len(got.servers), err)
+			continue
 		}
-		if tls := got.tls != nil; tls != (c.url[:5] == "https") {
+		s := got.servers[0]
+		if s.Address != c.address || s.Host != c.host || s.Path != c.path {
+			t.Errorf("%s: got %s, %s, %s, want %s, %s, %s", c.url, s.Address, s.Host, s.Path, c.address, c.host, c.path)
+		}
+		if tls := s.TLS != nil; tls != (c.url[:5] == "https") {
 			t.Errorf("%s: TLS is %v", c.url, tls)
 		}
 	}
@@ -60,8 +65,8 @@ func TestEachServiceGetsItsPathAndHeaders(t *testing.T) {
 		spec := plan.Defaults()
 		spec.Target.URL, spec.Target.Model, spec.Target.Endpoint, spec.Target.Headers, spec.Target.APIKeyEnv = "http://a", "m/1", c.endpoint, c.headers, "KEY_OF_THE_TEST"
 		got, err := targetOf(spec, spoken(t, spec))
-		if err != nil || got.path != c.path || !slices.Equal(got.header, c.want) || !slices.Equal(got.secrets, []string{c.secret}) {
-			t.Errorf("%s: got %s, header %q, secrets %q, error %v, want %s, %q, %q", c.endpoint, got.path, got.header, got.secrets, err, c.path, c.want, c.secret)
+		if err != nil || got.servers[0].Path != c.path || !slices.Equal(got.servers[0].Header, c.want) || !slices.Equal(got.secrets, []string{c.secret}) {
+			t.Errorf("%s: got %+v, secrets %q, error %v, want %s, %q, %q", c.endpoint, got.servers, got.secrets, err, c.path, c.want, c.secret)
 		}
 	}
 }
@@ -85,8 +90,8 @@ func TestAuthorizationComesFromTheHeaderFirst(t *testing.T) {
 		spec := plan.Defaults()
 		spec.Target.URL, spec.Target.Headers, spec.Target.APIKeyEnv = c.url, c.headers, "KEY_OF_THE_TEST"
 		got, err := targetOf(spec, spoken(t, spec))
-		if err != nil || !slices.Equal(got.header, c.want) || !slices.Equal(got.secrets, []string{c.secret}) {
-			t.Errorf("%s: got header %q, secrets %q, error %v, want %q and %q", c.name, got.header, got.secrets, err, c.want, c.secret)
+		if err != nil || !slices.Equal(got.servers[0].Header, c.want) || !slices.Equal(got.secrets, []string{c.secret}) {
+			t.Errorf("%s: got %+v, secrets %q, error %v, want %q and %q", c.name, got.servers, got.secrets, err, c.want, c.secret)
 		}
 		if warned := strings.Join(got.warnings, "|"); warned != c.warned {
 			t.Errorf("%s: warnings: got %q, want %q", c.name, warned, c.warned)
@@ -121,8 +126,8 @@ func TestAnAPIKeyCannotAddAHeader(t *testing.T) {
 	}
 	t.Setenv("KEY_OF_THE_TEST", "sk-secret\n")
 	got, err := targetOf(spec, spoken(t, spec))
-	if want := []string{"Authorization: Bearer sk-secret"}; err != nil || !slices.Equal(got.header, want) {
-		t.Errorf("line break behind the key: got %q, %v, want %q", got.header, err, want)
+	if want := []string{"Authorization: Bearer sk-secret"}; err != nil || !slices.Equal(got.servers[0].Header, want) {
+		t.Errorf("line break behind the key: got %+v, %v, want %q", got.servers, err, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -23,7 +24,7 @@ import (
 type crew struct {
 	mu sync.Mutex // guards everything down to berths
 	shard
-	idle     []*berth // last used on top
+	idle     [][]*berth // by server; last used on top
 	berths   map[*berth]struct{}
 	dialling int
 	mayDial  int // still allowed until the pacer looks around again
@@ -41,11 +42,13 @@ type crew struct {
 // berth is one connection of a crew.
 type berth struct {
 	conn    net.Conn
+	server  int
 	stamped *wire.Stamped // under conn; nil where the system has no stamps
 	f       atomic.Pointer[flight]
 	writing sync.Mutex // held while a request is written
 
 	unwritten error // why it could not be, guarded by writing
+	refused   error // why the server ended the connection before a request, guarded by the crew's lock
 	reads     int   // of the socket, when bytes were last taken from it; the reader's own
 	since     time.Duration
 	served    int
@@ -58,16 +61,26 @@ const (
 )
 
 func newCrew(r *run, id int) *crew {
-	c := &crew{shard: newShard(r, id), berths: map[*berth]struct{}{}, lead: clock.Lead{Least: r.cfg.Spin}}
+	c := &crew{shard: newShard(r, id), idle: make([][]*berth, len(r.places)), berths: map[*berth]struct{}{}, lead: clock.Lead{Least: r.cfg.Spin}}
 	c.dialing, c.abandon = context.WithCancel(context.Background())
 	return c
 }
 
-// warm dials n connections, some at a time. Of their errors, which mostly are the same, it returns the first.
-func (c *crew) warm(ctx context.Context, n int, limit time.Duration) error {
+// warm dials connections. Of their errors, which mostly are the same, it returns the first.
+func (c *crew) warm(ctx context.Context, connections []int, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c.sampleClock()
+	for server, n := range connections {
+		if err := c.warmTo(ctx, server, n); err != nil {
+			return c.unreached(server, err)
+		}
+	}
+	return nil
+}
+
+// warmTo dials n connections to a server, some at a time.
+func (c *crew) warmTo(ctx context.Context, server, n int) error {
 	var dialling sync.WaitGroup
 	places := make(chan struct{}, warmDials)
 	failed := make([]error, n)
@@ -75,7 +88,7 @@ func (c *crew) warm(ctx context.Context, n int, limit time.Duration) error {
 		places <- struct{}{}
 		dialling.Go(func() {
 			defer func() { <-places }()
-			b, err := c.dial(ctx)
+			b, err := c.dial(ctx, server)
 			if err != nil {
 				failed[i] = err
 				return
@@ -83,40 +96,40 @@ func (c *crew) warm(ctx context.Context, n int, limit time.Duration) error {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if c.open(b) {
-				c.idle = append(c.idle, b)
+				c.rest(b)
 			}
 		})
 	}
 	dialling.Wait()
 	for _, err := range failed {
 		if err != nil {
-			return c.unreached(err)
+			return err
 		}
 	}
 	return nil
 }
 
 // unreached names the server once: an error of the network does so too.
-func (c *crew) unreached(err error) error {
+func (c *crew) unreached(server int, err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		err = op.Err
 	}
-	return fmt.Errorf("connect to %s: %w", c.run.cfg.Address, err)
+	return fmt.Errorf("connect to %s: %w", c.run.places[server].text, err)
 }
 
 // dial opens a connection and starts its reader.
-func (c *crew) dial(ctx context.Context) (*berth, error) {
-	conn, err := c.connect(ctx)
+func (c *crew) dial(ctx context.Context, server int) (*berth, error) {
+	conn, err := c.connect(ctx, server)
 	if err != nil {
 		return nil, err
 	}
-	b := &berth{conn: conn}
+	b := &berth{conn: conn, server: server}
 	if c.run.stamps {
 		if s, ok := wire.Stamp(conn); ok {
 			b.stamped, b.conn = s, s
 		}
 	}
-	if cfg := c.run.cfg.TLS; cfg != nil {
+	if cfg := c.run.cfg.Servers[server].TLS; cfg != nil {
 		secure := tls.Client(b.conn, cfg)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			conn.Close()
@@ -138,12 +151,12 @@ func (c *crew) open(b *berth) bool {
 	return ok
 }
 
-func (c *crew) connect(ctx context.Context) (net.Conn, error) {
+func (c *crew) connect(ctx context.Context, server int) (net.Conn, error) {
 	if c.run.cfg.Dial != nil {
 		return c.run.cfg.Dial(ctx)
 	}
 	var d net.Dialer
-	return d.DialContext(ctx, "tcp", c.run.cfg.Address)
+	return d.DialContext(ctx, c.run.places[server].network, c.run.places[server].text)
 }
 
 // carry paces this crew's slice of the plan until all of it has ended.
@@ -154,8 +167,10 @@ func (c *crew) carry() {
 	first := c.clock.Sample()
 	c.offset.Store(&first) // the one of the warm-up was on a clock that has been moved since
 	c.mu.Lock()
-	for i := range c.idle {
-		c.idle[i].since = 0
+	for _, idle := range c.idle {
+		for _, b := range idle {
+			b.since = 0
+		}
 	}
 	c.mu.Unlock()
 	for {
@@ -226,12 +241,12 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 		case !known || c.full(j, now, c.dialling):
 			return never
 		}
-		if b := c.takeIdle(now); b != nil {
+		if b := c.takeIdle(j.server, now); b != nil {
 			c.occupy(j)
 			c.issue(b, c.board(j, due, now, c.cause(j, due, now)), j.bytes)
 			c.ring.taken()
 		} else {
-			if !c.unconnected(now, len(c.berths)+c.dialling, len(c.idle)) || c.mayDial == 0 {
+			if !c.unconnected(now, len(c.berths)+c.dialling, len(c.idle[j.server])) || c.mayDial == 0 {
 				return never
 			}
 			c.issueOnNew(j, due, now)
@@ -252,32 +267,26 @@ func (c *crew) board(j *job, due, now time.Duration, delay record.Delay) *flight
 
 // issueOnNew dials a connection for the first job and writes it there.
 func (c *crew) issueOnNew(j *job, due, now time.Duration) {
-	held := *j
-	held.bytes = append([]byte(nil), j.bytes...)
-	delay := c.cause(j, due, now)
-	c.occupy(j)
-	c.ring.taken()
+	w := c.hold(j, due, now)
 	c.dialling++
 	c.mayDial--
 	c.readers.Go(func() {
 		ctx, cancel := context.WithTimeout(c.dialing, c.run.cfg.ConnectTimeout)
 		defer cancel()
-		b, err := c.dial(ctx)
+		b, err := c.dial(ctx, w.server)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.dialling--
 		switch {
 		case err != nil:
-			c.refuse(&held, due, err)
+			c.refuse(&w.job, due, err)
 		case !c.open(b):
-			c.refuse(&held, due, errors.New("the server closed the connection at once"))
+			c.refuse(&w.job, due, cmp.Or(b.refused, errors.New("the server closed the connection at once")))
 		case c.run.stopped(c.clock.Now()):
-			x := held.notSent(c.run.time)
-			x.Delay = record.DelayNoConnection
-			c.rec.add(x, c.clock.Now())
+			c.giveUp(w)
 			b.conn.Close()
 		default:
-			c.issue(b, c.board(&held, due, now, delay), held.bytes)
+			c.issue(b, c.board(&w.job, due, now, w.delay), w.bytes)
 		}
 	})
 }
@@ -323,6 +332,9 @@ func (c *crew) read(b *berth) {
 		user := c.clock.Now()
 		f := b.f.Load()
 		if f == nil {
+			c.mu.Lock()
+			b.refused = refusal(err)
+			c.mu.Unlock()
 			return // closed, or a server that speaks unasked
 		}
 		if n > 0 {
@@ -338,7 +350,7 @@ func (c *crew) read(b *berth) {
 			case bad != nil:
 				c.finish(b, f, f.broken(bad), false)
 				return
-			case done && !f.resp.KeepAlive():
+			case done && (c.run.cfg.NoReuse || !f.resp.KeepAlive()):
 				c.finish(b, f, verdict{whole: true, at: kernel}, false)
 				return
 			case done:
@@ -378,10 +390,21 @@ func (c *crew) lost(b *berth, f *flight, at time.Duration, err error) verdict {
 		return verdict{outcome: record.TimedOut, at: at, err: c.run.timeout}
 	case unsent != nil && !errors.Is(unsent, net.ErrClosed):
 		return unwritten(at, unsent)
+	case refusal(err) != nil && !f.resp.Started():
+		return verdict{outcome: record.ConnectFailed, at: at, err: refusal(err).Error()}
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return f.peerClosed(at)
 	}
 	return verdict{outcome: record.Reset, at: at, err: "read reply: " + err.Error()}
+}
+
+// refusal is how a server ends a TLS session that it does not want: in TLS 1.3 for a missing certificate, behind the
+// handshake as the client sees it. It is nil for any other error.
+func refusal(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
+		return fmt.Errorf("the server refused the TLS session: %w", op.Err)
+	}
+	return nil
 }
 
 // finish ends the exchange on b and, when the connection can go on, writes what is due by now.
@@ -406,7 +429,7 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 	if keep {
 		_ = b.conn.SetReadDeadline(time.Time{})
 		b.since = now
-		c.idle = append(c.idle, b)
+		c.rest(b)
 	}
 	c.sendDue(now)
 }
@@ -433,8 +456,9 @@ func (c *crew) forget(b *berth) {
 	b.conn.Close()
 	c.mu.Lock()
 	delete(c.berths, b)
-	if i := slices.Index(c.idle, b); i >= 0 {
-		c.idle = slices.Delete(c.idle, i, i+1)
+	if idle := c.idle[b.server]; slices.Contains(idle, b) {
+		i := slices.Index(idle, b)
+		c.idle[b.server] = slices.Delete(idle, i, i+1)
 	}
 	f := b.f.Load()
 	c.mu.Unlock()
@@ -443,25 +467,28 @@ func (c *crew) forget(b *berth) {
 	}
 }
 
-// takeIdle gives the connection used last, or nil.
-func (c *crew) takeIdle(now time.Duration) *berth {
-	n := len(c.idle)
-	if n == 0 || now-c.idle[n-1].since >= c.run.cfg.IdleTimeout {
+// rest puts a connection with those that wait for a request.
+func (c *crew) rest(b *berth) { c.idle[b.server] = append(c.idle[b.server], b) }
+
+// takeIdle gives the connection to a server used last, or nil.
+func (c *crew) takeIdle(server int, now time.Duration) *berth {
+	idle := c.idle[server]
+	n := len(idle)
+	if n == 0 || now-idle[n-1].since >= c.run.cfg.IdleTimeout {
 		return nil
 	}
 	if c.cool > 0 {
-		return c.takeRested(now)
+		return c.takeRested(server, now)
 	}
-	b := c.idle[n-1]
-	c.idle = c.idle[:n-1]
-	return b
+	c.idle[server] = idle[:n-1]
+	return idle[n-1]
 }
 
 // takeRested gives the connection that has been idle longest, if that is long enough, or nil.
-func (c *crew) takeRested(now time.Duration) *berth {
-	for len(c.idle) > 0 && now-c.idle[0].since >= c.cool {
-		b := c.idle[0]
-		c.idle = slices.Delete(c.idle, 0, 1)
+func (c *crew) takeRested(server int, now time.Duration) *berth {
+	for idle := &c.idle[server]; len(*idle) > 0 && now-(*idle)[0].since >= c.cool; {
+		b := (*idle)[0]
+		*idle = slices.Delete(*idle, 0, 1)
 		if now-b.since < c.run.cfg.IdleTimeout {
 			return b
 		}
@@ -477,9 +504,11 @@ func (c *crew) keepHouse(now time.Duration) {
 	defer c.mu.Unlock()
 	c.rec.age(now)
 	c.window.publish(&c.tally)
-	for len(c.idle) > 0 && now-c.idle[0].since >= c.run.cfg.IdleTimeout {
-		c.idle[0].conn.Close()
-		c.idle = c.idle[1:]
+	for i := range c.idle {
+		for idle := &c.idle[i]; len(*idle) > 0 && now-(*idle)[0].since >= c.run.cfg.IdleTimeout; {
+			(*idle)[0].conn.Close()
+			*idle = (*idle)[1:]
+		}
 	}
 	if c.run.cutOff(now) {
 		c.abandon()

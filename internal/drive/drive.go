@@ -10,9 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,17 +26,14 @@ import (
 
 // Config says how a plan is to be carried out.
 type Config struct {
-	Address string      // host:port of the server, or of its TLS end
-	Host    string      // value of the Host header
-	Path    string      // request target, with query
-	Header  []string    // further header lines, "Name: value", secrets included
-	Secrets []string    // masked wherever a server echoes them
-	TLS     *tls.Config // nil for plaintext
-	RunID   string      // start of every X-Request-Id
+	Servers []Server // one at least; request n goes to server n modulo their number
+	Secrets []string // masked wherever a server echoes them
+	RunID   string   // start of every X-Request-Id
 
 	Timeout        time.Duration // of a request, from its first write to the end of the reply
 	ConnectTimeout time.Duration // of a connection, TLS included
 	IdleTimeout    time.Duration // after which a connection is not used again
+	NoReuse        bool          // a new connection for every request
 	Drain          time.Duration // longest wait for replies after the last stage
 
 	Engine      string        // EngineAuto, EngineEpoll or EngineGoroutine
@@ -46,10 +43,20 @@ type Config struct {
 	Spin        time.Duration // busy wait before each due time
 	Timers      bool          // pace engine N with Go's timers: up to 1 ms late, but driven by virtual time
 
-	Dial  func(ctx context.Context) (net.Conn, error) // of engine N; nil for TCP to Address
+	Dial  func(ctx context.Context) (net.Conn, error) // of engine N; nil to connect to the server's Address
 	Cut   <-chan struct{}                             // closed to end what is in flight at once; may be nil
 	Ready func(*record.Manifest) error                // called once, beside the first requests: disks are slow; may be nil
 	Watch func(Progress)                              // called four times a second; may be nil
+}
+
+// Server is one server that requests go to. All of a run have TLS, or none has, and all are of one network.
+type Server struct {
+	Network string      // "tcp", "unix", or empty for tcp
+	Address string      // host:port, or the path of a Unix socket
+	Host    string      // value of the Host header
+	Path    string      // request target, with query
+	Header  []string    // further header lines, "Name: value", secrets included
+	TLS     *tls.Config // nil for plaintext
 }
 
 // The engines.
@@ -84,9 +91,9 @@ const startLead = 20 * time.Millisecond
 
 // sender is one shard of either engine.
 type sender interface {
-	warm(ctx context.Context, connections int, limit time.Duration) error
-	carry() // until its slice of the plan is done; closes its connections
-	close() // for a sender that is not carried
+	warm(ctx context.Context, connections []int, limit time.Duration) error // to each server
+	carry()                                                                 // until its slice of the plan is done; closes its connections
+	close()                                                                 // for a sender that is not carried
 	account() record.Loop
 	clockStep() time.Duration
 }
@@ -98,6 +105,7 @@ type run struct {
 	dialect dialect.Dialect
 	clock   *clock.Clock
 	time    *timeline
+	places  []place // of the servers
 	rings   []*ring
 	windows []window
 	feeder  *feeder
@@ -132,7 +140,15 @@ func prepare(cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log) (*run
 	r.stopAt.Store(notYet)
 	r.feeder = &feeder{
 		clock: r.clock, time: r.time, walk: p.Walk(), rings: r.rings, rec: recorder{to: r.writer},
-		post: wire.NewPost(cfg.Path, cfg.Host, cfg.RunID+"-", cfg.Header), timers: cfg.Timers,
+		timers: cfg.Timers,
+	}
+	for i := range cfg.Servers {
+		s := &cfg.Servers[i]
+		header := s.Header
+		if cfg.NoReuse {
+			header = append(slices.Clone(header), "Connection: close")
+		}
+		r.feeder.posts = append(r.feeder.posts, wire.NewPost(s.Path, s.Host, cfg.RunID+"-", header))
 	}
 	return r, nil
 }
@@ -146,19 +162,18 @@ func (r *run) senders(ctx context.Context) ([]sender, error) {
 		}
 		return nil, err
 	}
-	var addr netip.AddrPort
-	if r.cfg.Dial == nil {
-		var err error
-		if addr, err = resolve(ctx, r.cfg); err != nil {
+	for i := range r.cfg.Servers {
+		p, err := r.locate(ctx, &r.cfg.Servers[i])
+		if err != nil {
 			return fail(err)
 		}
-		r.cfg.Address = addr.String()
+		r.places = append(r.places, p)
 	}
 	for i := range r.loops {
 		var s sender
 		var err error
 		if r.epoll {
-			s, err = newLoop(r, i, addr)
+			s, err = newLoop(r, i)
 		} else {
 			s = newCrew(r, i)
 		}
@@ -166,41 +181,11 @@ func (r *run) senders(ctx context.Context) ([]sender, error) {
 			return fail(err)
 		}
 		all = append(all, s)
-		n := r.connections / r.loops
-		if i < r.connections%r.loops {
-			n++
-		}
-		if err := s.warm(ctx, n, r.cfg.ConnectTimeout); err != nil {
+		if err := s.warm(ctx, r.dealt(i), r.cfg.ConnectTimeout); err != nil {
 			return fail(err)
 		}
 	}
 	return all, nil
-}
-
-// resolve finds the server's address. Names are looked up once, before the run; of several addresses the first that takes
-// a connection is used.
-func resolve(ctx context.Context, cfg Config) (netip.AddrPort, error) {
-	host, port, err := net.SplitHostPort(cfg.Address)
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("server address: %w", err)
-	}
-	n, err := net.DefaultResolver.LookupPort(ctx, "tcp", port)
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("server address: %w", err)
-	}
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return netip.AddrPort{}, err // it names the host
-	}
-	dialer := net.Dialer{Timeout: cfg.ConnectTimeout}
-	for _, a := range addrs[:len(addrs)-1] {
-		to := netip.AddrPortFrom(a.Unmap(), uint16(n))
-		if c, err := dialer.DialContext(ctx, "tcp", to.String()); err == nil {
-			c.Close()
-			return to, nil
-		}
-	}
-	return netip.AddrPortFrom(addrs[len(addrs)-1].Unmap(), uint16(n)), nil
 }
 
 // carry runs every goroutine of the run and returns when all have ended.

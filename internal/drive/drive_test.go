@@ -40,8 +40,25 @@ func spec(load plan.Load) plan.Spec {
 	return s
 }
 
-// carry runs a load against addr and returns what was recorded.
+// carry runs a load and returns what was recorded.
 func carry(t *testing.T, ctx context.Context, cfg drive.Config, s plan.Spec) ([]record.Exchange, record.Manifest) {
+	t.Helper()
+	dir, m, err := run(t, ctx, cfg, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recorded(t, dir, m), m
+}
+
+// start runs a load that is not to start, and returns why it did not.
+func start(t *testing.T, cfg drive.Config, s plan.Spec) error {
+	t.Helper()
+	_, _, err := run(t, t.Context(), cfg, s)
+	return err
+}
+
+// run runs a load; dir holds its records.
+func run(t *testing.T, ctx context.Context, cfg drive.Config, s plan.Spec) (dir string, m record.Manifest, err error) {
 	t.Helper()
 	d, err := dialect.For(s.Target.Endpoint, dialect.Options{Model: "m", Stream: true})
 	if err != nil {
@@ -51,21 +68,23 @@ func carry(t *testing.T, ctx context.Context, cfg drive.Config, s plan.Spec) ([]
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir = t.TempDir()
 	log, err := record.CreateLog(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	set(&cfg)
-	var m record.Manifest
-	if err := drive.Run(ctx, cfg, p, d, log, &m); err != nil {
-		t.Fatal(err)
-	}
+	err = drive.Run(ctx, cfg, p, d, log, &m)
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var all []record.Exchange
-	_, err = record.ReadLog(dir, func(x *record.Exchange) error {
+	return dir, m, err
+}
+
+// recorded reads the exchanges of a run, one for every planned request.
+func recorded(t *testing.T, dir string, m record.Manifest) (all []record.Exchange) {
+	t.Helper()
+	_, err := record.ReadLog(dir, func(x *record.Exchange) error {
 		held := *x
 		held.Events = append([]record.Event(nil), x.Events...)
 		all = append(all, held)
@@ -81,12 +100,19 @@ func carry(t *testing.T, ctx context.Context, cfg drive.Config, s plan.Spec) ([]
 	if int64(len(all)) != planned {
 		t.Errorf("recorded %d exchanges of %d planned", len(all), planned)
 	}
-	return all, m
+	return all
 }
 
+// at is one server at an address.
+func at(addr string) []drive.Server { return []drive.Server{{Address: addr}} }
+
 func set(cfg *drive.Config) {
-	cfg.Host, cfg.RunID, cfg.Path = "test", "run", "/v1/chat/completions"
-	cfg.Header = append(cfg.Header, "Accept: text/event-stream")
+	cfg.RunID = "run"
+	for i := range cfg.Servers {
+		s := &cfg.Servers[i]
+		s.Host, s.Path = "test", "/v1/chat/completions"
+		s.Header = append(s.Header, "Accept: text/event-stream")
+	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 5 * time.Second
 	}
@@ -189,7 +215,7 @@ func accept(t *testing.T, f func(net.Conn)) (addr string) {
 func TestEveryReplyIsReadWhole(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
 		addr := serve(t, chat)
-		all, m := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine},
+		all, m := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine},
 			spec(plan.Load{Stages: []plan.LoadStage{{Rate: 400, Requests: 100}, {Concurrency: 3, Requests: 50}, {Rate: 200, Requests: 20}}}))
 		if n := outcomes(all); n["completed"] != 170 {
 			t.Fatalf("outcomes %v, want 170 completed", n)
@@ -230,7 +256,7 @@ func TestKernelStampsComeBeforeReads(t *testing.T) {
 		t.Skip("this system has no receive stamps")
 	}
 	engines(t, func(t *testing.T, engine string) {
-		all, m := carry(t, t.Context(), drive.Config{Address: serve(t, chat), Engine: engine},
+		all, m := carry(t, t.Context(), drive.Config{Servers: at(serve(t, chat)), Engine: engine},
 			spec(plan.Load{Concurrency: 2, Requests: 40}))
 		if !m.Client.KernelStamps {
 			t.Error("manifest says: no kernel stamps")
@@ -255,7 +281,7 @@ func TestRepliesOverTLSAreStampedBelowIt(t *testing.T) {
 	t.Cleanup(s.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
-	cfg := drive.Config{Address: s.Listener.Addr().String(), TLS: &tls.Config{RootCAs: roots, ServerName: "example.com"}}
+	cfg := drive.Config{Servers: []drive.Server{{Address: s.Listener.Addr().String(), TLS: &tls.Config{RootCAs: roots, ServerName: "example.com"}}}}
 	all, m := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 3, Requests: 60}))
 	if n := outcomes(all); n["completed"] != 60 || m.Client.Engine != drive.EngineGoroutine {
 		t.Fatalf("engine %s, outcomes %v, want 60 completed by engine goroutine; first error %q", m.Client.Engine, n, firstError(all))
@@ -302,7 +328,7 @@ func TestFailuresHaveTheirOutcomes(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
-				cfg := drive.Config{Address: serve(t, c.h), Engine: engine, Timeout: 300 * time.Millisecond}
+				cfg := drive.Config{Servers: at(serve(t, c.h)), Engine: engine, Timeout: 300 * time.Millisecond}
 				all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 1, Requests: 3}))
 				if n := outcomes(all); n[c.want] != 3 {
 					t.Errorf("outcomes %v, want 3 %s; first error %q", n, c.want, all[0].Error)
@@ -318,7 +344,7 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 		addr := s.Listener.Addr().String()
 		var once sync.Once
 		// The server goes away after the warm connections were dialled.
-		cfg := drive.Config{Address: addr, Engine: engine, Connections: 1, Ready: func(*record.Manifest) error {
+		cfg := drive.Config{Servers: at(addr), Engine: engine, Connections: 1, Ready: func(*record.Manifest) error {
 			once.Do(s.Close)
 			return nil
 		}}
@@ -336,7 +362,7 @@ func TestServersThatSpeakFirstAreNotTakenForIdle(t *testing.T) {
 			fmt.Fprint(c, "220 ready\r\n")
 			c.Close()
 		})
-		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine, Connections: 100},
+		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, Connections: 100},
 			spec(plan.Load{Rate: 500, Requests: 50}))
 		for _, x := range all {
 			if x.Outcome == record.Completed || strings.Contains(x.Error, "descriptor") {
@@ -354,7 +380,7 @@ func TestServersThatDoNotReadAreTimedOut(t *testing.T) {
 		addr := accept(t, func(net.Conn) {})
 		s := spec(plan.Load{Concurrency: 2, Requests: 4})
 		s.Workload.InputTokens = 3_000_000 // more than the sockets' buffers take
-		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine, Timeout: 300 * time.Millisecond}, s)
+		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, Timeout: 300 * time.Millisecond}, s)
 		if n := outcomes(all); n["timeout"] != 4 {
 			t.Errorf("outcomes %v, want 4 timeout; first error %q", n, firstError(all))
 		}
@@ -375,7 +401,7 @@ func TestEarlyRefusalsOfLargeRequestsEndThemAlone(t *testing.T) {
 		})
 		s := spec(plan.Load{Concurrency: 1, Requests: 4})
 		s.Workload.InputTokens = 3_000_000
-		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine, Timeout: 3 * time.Second}, s)
+		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, Timeout: 3 * time.Second}, s)
 		if n := outcomes(all); n["http_error"] != 4 {
 			t.Errorf("outcomes %v, want 4 http_error; first error %q", n, firstError(all))
 		}
@@ -393,7 +419,7 @@ func TestConnectionsClosedByTheServerLoseNothing(t *testing.T) {
 				c.Close()
 			}
 		})
-		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine, Connections: 1},
+		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, Connections: 1},
 			spec(plan.Load{Rate: 50, Requests: 20}))
 		if n := outcomes(all); n["completed"] != 20 {
 			t.Errorf("outcomes %v, want 20 completed; first error %q", n, firstError(all))
@@ -411,7 +437,7 @@ func TestConnectionsThatServersDoNotKeepAreSoonNotTrusted(t *testing.T) {
 				c.Close()
 			}
 		})
-		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine}, spec(plan.Load{Concurrency: 4, Requests: 400}))
+		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine}, spec(plan.Load{Concurrency: 4, Requests: 400}))
 		n := outcomes(all)
 		if n["completed"] < 350 || n["completed"]+n["reset"] != 400 {
 			t.Errorf("outcomes %v, want nearly all of 400 completed and the rest reset; first error %q", n, firstError(all))
@@ -436,7 +462,7 @@ func TestStoppedRunRecordsWhatWasNotSent(t *testing.T) {
 			once.Do(func() { cancel(errors.New("enough")) })
 			chat(w, r)
 		})
-		all, m := carry(t, ctx, drive.Config{Address: addr, Engine: engine}, spec(plan.Load{Rate: 100, Requests: 20000}))
+		all, m := carry(t, ctx, drive.Config{Servers: at(addr), Engine: engine}, spec(plan.Load{Rate: 100, Requests: 20000}))
 		n := outcomes(all)
 		if n["not_sent"] < 19000 || n["completed"] == 0 || n["not_sent"]+n["completed"] != 20000 {
 			t.Errorf("outcomes %v, want some completed and the rest of 20000 not_sent", n)
@@ -455,7 +481,7 @@ func TestCutEndsWhatIsInFlight(t *testing.T) {
 			once.Do(func() { close(cut) })
 			silence(w, r)
 		})
-		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine, Cut: cut}, spec(plan.Load{Concurrency: 4, Requests: 40}))
+		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, Cut: cut}, spec(plan.Load{Concurrency: 4, Requests: 40}))
 		n := outcomes(all)
 		if n["cancelled"] == 0 || n["cancelled"]+n["not_sent"] != 40 {
 			t.Errorf("outcomes %v, want cancelled and not_sent only", n)
@@ -478,7 +504,7 @@ func TestAdmissionLimitHoldsAndIsNamed(t *testing.T) {
 			mu.Unlock()
 			chat(w, r)
 		})
-		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine},
+		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine},
 			spec(plan.Load{Stages: []plan.LoadStage{{Rate: 2000, Requests: 100, MaxInFlight: 2}}}))
 		if n := outcomes(all); n["completed"] != 100 {
 			t.Fatalf("outcomes %v, want 100 completed", n)
@@ -503,7 +529,7 @@ func TestSecretsStayOutOfRecords(t *testing.T) {
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "bad key: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 		})
-		all, _ := carry(t, t.Context(), drive.Config{Address: addr, Engine: engine, Header: []string{"Authorization: pass phrase"}, Secrets: []string{"pass phrase"}},
+		all, _ := carry(t, t.Context(), drive.Config{Servers: []drive.Server{{Address: addr, Header: []string{"Authorization: pass phrase"}}}, Engine: engine, Secrets: []string{"pass phrase"}},
 			spec(plan.Load{Concurrency: 1, Requests: 1}))
 		if all[0].Outcome != record.HTTPError || !strings.Contains(all[0].Error, "bad key") || strings.Contains(all[0].Error, "phrase") {
 			t.Errorf("outcome %v, error %q: want an http_error with the key masked", all[0].Outcome, all[0].Error)

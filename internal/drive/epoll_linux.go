@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"runtime"
 	"time"
 	"unsafe"
@@ -23,7 +22,6 @@ import (
 // It shares nothing with other loops on the way of a request.
 type loop struct {
 	shard
-	addr netip.AddrPort
 
 	epoll  int
 	events []unix.EpollEvent
@@ -36,9 +34,10 @@ type loop struct {
 	lines    []*line // by slot
 	free     []int   // slots without a connection
 	serial   int32
-	idle     []*line // last used on top
+	pools    []pool // by server
+	held     int    // jobs in all pools
 	dialling int
-	waiting  bool  // the first job waits for a reply or a connection, not for its time
+	waiting  bool  // a job waits for a reply or a connection, not for its time
 	dials    int   // still allowed in this turn
 	oldest   *line // with a request in flight, in order of issue
 	newest   *line
@@ -48,9 +47,16 @@ type loop struct {
 	usage record.Loop
 }
 
+// pool is what a loop has for one server.
+type pool struct {
+	idle []*line    // last used on top
+	held []*waiting // for a connection, in order; never more than are being dialled
+}
+
 // line is one connection.
 type line struct {
 	sock   wire.Socket
+	server int
 	slot   int
 	serial int32 // tells it from earlier users of its slot
 	state  lineState
@@ -83,23 +89,31 @@ const (
 	checkDueEach = 4 // events
 )
 
-func newLoop(r *run, id int, addr netip.AddrPort) (*loop, error) {
+func newLoop(r *run, id int) (*loop, error) {
 	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("open epoll: %w", err)
 	}
 	return &loop{
-		shard: newShard(r, id), addr: addr, epoll: ep, events: make([]unix.EpollEvent, turnEvents),
+		shard: newShard(r, id), pools: make([]pool, len(r.places)), epoll: ep, events: make([]unix.EpollEvent, turnEvents),
 		inbox: wire.NewInbox(inboxBytes), lead: clock.Lead{Least: r.cfg.Spin}, reader: r.dialect.NewReader(),
 	}, nil
 }
 
-// warm dials n connections and waits for them. One that the server closes again at once is done without.
-func (l *loop) warm(ctx context.Context, n int, limit time.Duration) error {
-	until := l.clock.Now() + limit
+// warm dials connections and waits for them. One that the server closes again at once is done without.
+func (l *loop) warm(ctx context.Context, connections []int, limit time.Duration) error {
+	for server, n := range connections {
+		if err := l.warmTo(ctx, server, n, l.clock.Now()+limit); err != nil {
+			return fmt.Errorf("connect to %s: %w", l.run.places[server].text, err)
+		}
+	}
+	return nil
+}
+
+func (l *loop) warmTo(ctx context.Context, server, n int, until time.Duration) error {
 	for opened := 0; opened < n || l.dialling > 0; {
 		for opened < n && l.dialling < warmDials {
-			if err := l.dial(); err != nil {
+			if err := l.dial(server); err != nil {
 				return err
 			}
 			opened++
@@ -112,7 +126,7 @@ func (l *loop) warm(ctx context.Context, n int, limit time.Duration) error {
 				l.hangUp(c)
 			default:
 				if err := l.connected(c); err != nil {
-					return fmt.Errorf("connect to %s: %w", l.addr, err)
+					return err
 				}
 			}
 		}
@@ -120,7 +134,7 @@ func (l *loop) warm(ctx context.Context, n int, limit time.Duration) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case l.clock.Now() > until:
-			return fmt.Errorf("connect to %s: no answer within %v", l.addr, limit)
+			return fmt.Errorf("no answer within %v", l.run.cfg.ConnectTimeout)
 		}
 	}
 	return nil
@@ -131,8 +145,10 @@ func (l *loop) carry() {
 	thread := clock.LockThread(l.clock)
 	defer runtime.UnlockOSThread()
 	defer l.close()
-	for i := range l.idle {
-		l.idle[i].since = 0
+	for _, p := range l.pools {
+		for _, c := range p.idle {
+			c.since = 0
+		}
 	}
 	began, used := l.clock.Now(), thread.Usage()
 	l.offset = l.clock.Sample()
@@ -204,7 +220,8 @@ func (l *loop) wait(d time.Duration) []unix.EpollEvent {
 
 // sendDue writes the requests whose time has come and returns when to look again.
 func (l *loop) sendDue(now time.Duration) (next time.Duration) {
-	l.waiting = false
+	now = l.sendHeld(now)
+	l.waiting = l.held > 0
 	for range turnSends {
 		j, due, known := l.next(now)
 		if j == nil {
@@ -213,65 +230,76 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 		if known && due > now {
 			return due
 		}
-		if !known || l.full(j, now, 0) {
+		if !known || l.full(j, now, l.held) {
 			l.waiting = true
 			return never
 		}
-		if c := l.takeIdle(now); c != nil {
-			l.issue(c, j, due, now)
+		p := &l.pools[j.server]
+		if c := l.takeIdle(p, now); c != nil {
+			if l.issue(c, j, due, now, now, l.cause(j, due, now)) {
+				l.occupy(j)
+				l.ring.taken()
+			}
 			now = l.clock.Now()
 			continue
 		}
-		free := l.unconnected(now, len(l.lines)-len(l.free), len(l.idle))
-		wants := l.wanting(now)
-		if !free || l.dials == 0 || wants == nil {
-			l.waiting = true
+		l.waiting = true
+		if !l.unconnected(now, len(l.lines)-len(l.free), len(p.idle)) || l.dials == 0 {
 			return never
 		}
 		l.dials--
-		wants.dialled(now)
-		if err := l.dial(); err != nil {
-			l.refuseFirst(err)
+		w := l.hold(j, due, now)
+		if err := l.dial(w.server); err != nil {
+			l.refuse(&w.job, due, err)
+			continue
+		}
+		p.held = append(p.held, w)
+		l.held++
+	}
+	return now
+}
+
+// sendHeld writes the requests that have waited for a connection and now have one.
+func (l *loop) sendHeld(now time.Duration) time.Duration {
+	for i := 0; l.held > 0 && i < len(l.pools); i++ {
+		p := &l.pools[i]
+		for len(p.held) > 0 {
+			w := p.held[0]
+			if l.run.stopped(now) {
+				l.giveUp(w)
+			} else {
+				c := l.takeIdle(p, now)
+				if c == nil {
+					break
+				}
+				if !l.issue(c, &w.job, w.due, w.since, now, w.delay) {
+					continue
+				}
+				now = l.clock.Now()
+			}
+			p.held = p.held[1:]
+			l.held--
 		}
 	}
 	return now
 }
 
-// wanting is the first job that is due and for which no connection is being dialled, or nil.
-func (l *loop) wanting(now time.Duration) *job {
-	j := l.ring.peek(l.dialling)
-	switch {
-	case j == nil:
-		return nil
-	case l.run.time.stages[j.stage].Closed:
-		if len(l.freed) > l.dialling {
-			return j
-		}
-		return nil
-	}
-	if due, known := l.due(j); !known || due > now {
-		return nil
-	}
-	return j
-}
-
-// issue writes job j on connection c. When the connection, kept from an earlier request, turns out to be dead before it took
-// a byte, nothing was sent, and the job is still the first.
-func (l *loop) issue(c *line, j *job, due, now time.Duration) {
+// issue writes job j, taken up at issued, on connection c, free since ready. It reports false when the connection, kept from an earlier
+// request, turns out to be dead before it took a byte: nothing was sent.
+func (l *loop) issue(c *line, j *job, due, issued, ready time.Duration, delay record.Delay) bool {
 	first := l.clock.Now()
 	n, err := c.sock.Send(j.bytes)
 	dead := err != nil && err != unix.EAGAIN
 	if dead && c.served > 0 {
 		l.discard(c)
-		return
+		return false
 	}
 	f := l.kept()
 	if f == nil {
 		f = &flight{reader: l.reader, secrets: l.run.cfg.Secrets}
 	}
-	f.begin(j, due, j.issued(now), l.cause(j, due, now))
-	l.occupy(j)
-	f.x.ConnReady, f.x.FirstWrite, f.x.Reused = record.At(now), record.At(first), c.served > 0
+	f.begin(j, due, issued, delay)
+	f.x.ConnReady, f.x.FirstWrite, f.x.Reused = record.At(ready), record.At(first), c.served > 0
 	l.board(c, f)
 	l.tally.wrote(first - due)
 	switch {
@@ -283,7 +311,7 @@ func (l *loop) issue(c *line, j *job, due, now time.Duration) {
 		c.rest = append(c.rest[:0], j.bytes[n:]...)
 		l.interest(c, unix.EPOLL_CTL_MOD, unix.EPOLLIN|unix.EPOLLOUT)
 	}
-	l.ring.taken()
+	return true
 }
 
 // handle deals with one socket that has something.
@@ -295,7 +323,7 @@ func (l *loop) handle(e *unix.EpollEvent) {
 	switch c.state {
 	case lineDialling:
 		if err := l.connected(c); err != nil {
-			l.refuseFirst(err)
+			l.refuseFirst(&l.pools[c.server], err)
 		}
 	case lineIdle:
 		l.hangUp(c)
@@ -347,7 +375,7 @@ func (l *loop) receive(c *line) {
 	case err != nil:
 		l.finish(c, f.broken(err), false)
 	case done:
-		l.finish(c, verdict{whole: true, at: kernel}, f.resp.KeepAlive() && len(c.rest) == 0)
+		l.finish(c, verdict{whole: true, at: kernel}, f.resp.KeepAlive() && len(c.rest) == 0 && !l.run.cfg.NoReuse)
 	case f.answer.Terminated:
 		l.linger = append(l.linger, lingering{c, f.x.Index})
 	}
@@ -360,7 +388,7 @@ func (l *loop) finish(c *line, v verdict, keep bool) {
 	c.served++
 	if keep {
 		c.state, c.since = lineIdle, now
-		l.idle = append(l.idle, c)
+		l.rest(c)
 	} else {
 		l.discard(c)
 	}
@@ -417,7 +445,7 @@ func (l *loop) expire(now time.Duration) {
 
 // finished reports that nothing of this loop's slice is left to do.
 func (l *loop) finished() bool {
-	return l.idleHands() && l.oldest == nil
+	return l.idleHands() && l.held == 0 && l.oldest == nil
 }
 
 // keepHouse does what can wait: clocks, stale connections, counts for those who watch.
@@ -427,8 +455,10 @@ func (l *loop) keepHouse(now time.Duration) {
 	l.offset = o
 	l.rec.age(now)
 	l.window.publish(&l.tally)
-	for len(l.idle) > 0 && now-l.idle[0].since >= l.run.cfg.IdleTimeout {
-		l.hangUp(l.idle[0])
+	for i := range l.pools {
+		for p := &l.pools[i]; len(p.idle) > 0 && now-p.idle[0].since >= l.run.cfg.IdleTimeout; {
+			l.hangUp(p.idle[0])
+		}
 	}
 	keep := l.linger[:0]
 	for _, g := range l.linger {

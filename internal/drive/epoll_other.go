@@ -5,7 +5,6 @@ package drive
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"time"
 
 	"tare/internal/record"
@@ -18,10 +17,10 @@ var errNoEpoll = errors.New("engine epoll needs Linux on amd64 or arm64")
 
 func epollWorks() error { return errNoEpoll }
 
-func newLoop(*run, int, netip.AddrPort) (*loop, error) { return nil, errNoEpoll }
+func newLoop(*run, int) (*loop, error) { return nil, errNoEpoll }
 
-func (l *loop) warm(context.Context, int, time.Duration) error { return errNoEpoll }
-func (l *loop) carry()                                         {}
-func (l *loop) close()                                         {}
-func (l *loop) clockStep() time.Duration                       { return 0 }
-func (l *loop) account() record.Loop                           { return l.usage }
+func (l *loop) warm(context.Context, []int, time.Duration) error { return errNoEpoll }
+func (l *loop) carry()                                           {}
+func (l *loop) close()                                           {}
+func (l *loop) clockStep() time.Duration                         { return 0 }
+func (l *loop) account() record.Loop                             { return l.usage }

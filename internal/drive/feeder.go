@@ -17,7 +17,7 @@ type feeder struct {
 	time  *timeline
 	walk  *plan.Walker
 	rings []*ring
-	post  wire.Post
+	posts []wire.Post // one for each server
 	rec   recorder
 
 	timers bool // wait with Go's timers
@@ -106,8 +106,9 @@ func (f *feeder) room(anywhere bool) *job {
 func (f *feeder) ready(j *job, r *plan.Request) {
 	j.index, j.stage, j.due = r.Index, r.Stage, r.Due
 	j.in, j.out = r.InputTokens, r.OutputTokens
-	j.bytes = f.post.Append(j.bytes[:0], r.Index, r.Body)
-	j.made, j.dialAt = f.clock.Now(), record.Instant{}
+	j.server = int(r.Index % int64(len(f.posts)))
+	j.bytes = f.posts[j.server].Append(j.bytes[:0], r.Index, r.Body)
+	j.made = f.clock.Now()
 	if !f.time.byTime(r.Stage) {
 		f.time.planned[r.Stage].Add(1)
 	}

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dial starts a connection.
-func (l *loop) dial() error {
-	s, err := wire.Connect(l.addr)
+// dial starts a connection to a server.
+func (l *loop) dial(server int) error {
+	s, err := l.connect(&l.run.places[server])
 	if err != nil {
 		return err
 	}
 	l.serial++
-	c := &line{sock: s, serial: l.serial, state: lineDialling, since: l.clock.Now()}
+	c := &line{sock: s, server: server, serial: l.serial, state: lineDialling, since: l.clock.Now()}
 	if n := len(l.free); n > 0 {
 		c.slot = l.free[n-1]
 		l.free = l.free[:n-1]
@@ -32,6 +32,13 @@ func (l *loop) dial() error {
 	l.tally.dials++
 	l.interest(c, unix.EPOLL_CTL_ADD, unix.EPOLLOUT)
 	return nil
+}
+
+func (l *loop) connect(p *place) (wire.Socket, error) {
+	if p.network == "unix" {
+		return wire.ConnectUnix(p.text)
+	}
+	return wire.Connect(p.addr)
 }
 
 // connected takes a connection into use whose dialling has come to an end.
@@ -47,20 +54,22 @@ func (l *loop) connected(c *line) error {
 	}
 	l.interest(c, unix.EPOLL_CTL_MOD, unix.EPOLLIN)
 	c.state, c.since = lineIdle, l.clock.Now()
-	l.idle = append(l.idle, c)
+	l.rest(c)
 	return nil
 }
 
-// refuseFirst charges a failed connection to the request that waits for one.
-func (l *loop) refuseFirst(cause error) {
-	now := l.clock.Now()
-	j, due, known := l.next(now)
-	if j == nil || !known || due > now {
+// rest puts a connection with those that wait for a request.
+func (l *loop) rest(c *line) { l.pools[c.server].idle = append(l.pools[c.server].idle, c) }
+
+// refuseFirst charges a failed connection to the request that has waited longest for one, if any still does.
+func (l *loop) refuseFirst(p *pool, cause error) {
+	if len(p.held) == 0 {
 		return
 	}
-	l.occupy(j)
-	l.refuse(j, due, cause)
-	l.ring.taken()
+	w := p.held[0]
+	p.held = p.held[1:]
+	l.held--
+	l.refuse(&w.job, w.due, cause)
 }
 
 // expireDials gives up connections that do not come about.
@@ -69,38 +78,38 @@ func (l *loop) expireDials(now time.Duration) {
 		if c != nil && c.state == lineDialling && now-c.since >= l.run.cfg.ConnectTimeout {
 			l.dialling--
 			l.discard(c)
-			l.refuseFirst(fmt.Errorf("no answer within %v", l.run.cfg.ConnectTimeout))
+			l.refuseFirst(&l.pools[c.server], fmt.Errorf("no answer within %v", l.run.cfg.ConnectTimeout))
 		}
 	}
 }
 
 // takeIdle gives the connection used last, or nil. Those that have been idle too long are closed: the server may be about
 // to close them.
-func (l *loop) takeIdle(now time.Duration) *line {
-	n := len(l.idle)
+func (l *loop) takeIdle(p *pool, now time.Duration) *line {
+	n := len(p.idle)
 	if n == 0 {
 		return nil
 	}
 	if l.cool > 0 {
-		return l.takeRested(now)
+		return l.takeRested(p, now)
 	}
-	c := l.idle[n-1]
+	c := p.idle[n-1]
 	if now-c.since < l.run.cfg.IdleTimeout {
-		l.idle = l.idle[:n-1]
+		p.idle = p.idle[:n-1]
 		return c
 	}
-	for _, c := range l.idle {
+	for _, c := range p.idle {
 		l.discard(c)
 	}
-	l.idle = l.idle[:0]
+	p.idle = p.idle[:0]
 	return nil
 }
 
 // takeRested gives the connection that has been idle longest, if that is long enough, or nil.
-func (l *loop) takeRested(now time.Duration) *line {
-	for len(l.idle) > 0 && now-l.idle[0].since >= l.cool {
-		c := l.idle[0]
-		l.idle = slices.Delete(l.idle, 0, 1)
+func (l *loop) takeRested(p *pool, now time.Duration) *line {
+	for len(p.idle) > 0 && now-p.idle[0].since >= l.cool {
+		c := p.idle[0]
+		p.idle = slices.Delete(p.idle, 0, 1)
 		if now-c.since < l.run.cfg.IdleTimeout {
 			return c
 		}
@@ -111,8 +120,9 @@ func (l *loop) takeRested(now time.Duration) *line {
 
 // hangUp closes an idle connection.
 func (l *loop) hangUp(c *line) {
-	i := slices.Index(l.idle, c)
-	l.idle = slices.Delete(l.idle, i, i+1)
+	p := &l.pools[c.server]
+	i := slices.Index(p.idle, c)
+	p.idle = slices.Delete(p.idle, i, i+1)
 	l.discard(c)
 }
 

@@ -36,7 +36,10 @@ func (r *run) fit() error {
 			open, spareFiles)
 	}
 	r.connections = min(cmp.Or(r.cfg.Connections, r.likelyInFlight()), r.linesPerLoop*r.loops)
-	r.stamps = wire.HasStamps && r.cfg.Dial == nil
+	if r.cfg.NoReuse {
+		r.connections = 0
+	}
+	r.stamps = wire.HasStamps && r.cfg.Dial == nil && r.cfg.Servers[0].Network != "unix"
 	return nil
 }
 
@@ -48,7 +51,7 @@ const (
 )
 
 func (r *run) chooseEngine() error {
-	odd := r.cfg.TLS != nil || r.cfg.Dial != nil
+	odd := r.cfg.Servers[0].TLS != nil || r.cfg.Dial != nil
 	works := epollWorks()
 	switch r.cfg.Engine {
 	case EngineAuto, "":
@@ -84,7 +87,7 @@ func (r *run) fewest() int {
 
 // likelyInFlight is how many connections the load will probably need at once.
 func (r *run) likelyInFlight() int {
-	n := r.loops
+	n := max(r.loops, len(r.cfg.Servers))
 	for _, s := range r.plan.Stages {
 		need := min(int(math.Ceil(max(s.Rate, s.RateTo)*likelyResponse)), mostDialled)
 		if s.MaxInFlight > 0 {

@@ -3,34 +3,17 @@ package drive
 import (
 	"sync/atomic"
 	"time"
-
-	"tare/internal/record"
 )
 
 // job is a planned request made ready to be written.
 type job struct {
 	index   int64
 	stage   int
-	due     time.Duration  // from the start of its stage
-	in, out int            // planned tokens
-	made    time.Duration  // when it was ready
-	dialAt  record.Instant // when a connection was dialled for it, since none was idle
-	bytes   []byte         // the whole HTTP request; its memory stays with the ring
-}
-
-// dialled takes note that a connection is dialled for j.
-func (j *job) dialled(now time.Duration) {
-	if _, already := j.dialAt.Get(); !already {
-		j.dialAt = record.At(now)
-	}
-}
-
-// issued is when j was taken up: now, or when a connection was dialled for it.
-func (j *job) issued(now time.Duration) time.Duration {
-	if at, ok := j.dialAt.Get(); ok {
-		return at
-	}
-	return now
+	due     time.Duration // from the start of its stage
+	in, out int           // planned tokens
+	server  int           // it goes to
+	made    time.Duration // when it was ready
+	bytes   []byte        // the whole HTTP request; its memory stays with the ring
 }
 
 // ring hands jobs from the feeder to one sender, without locks: one side fills, the other takes.
@@ -84,13 +67,4 @@ func (r *ring) taken() {
 		j.bytes = nil
 	}
 	r.head.Store(head + 1)
-}
-
-// peek is the nth job that is ready, 0 being the first, or nil.
-func (r *ring) peek(n int) *job {
-	at := r.head.Load() + int64(n)
-	if at >= r.tail.Load() {
-		return nil
-	}
-	return &r.jobs[at&(ringJobs-1)]
 }

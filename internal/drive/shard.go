@@ -103,6 +103,30 @@ func (s *shard) full(j *job, now time.Duration, coming int) bool {
 	return true
 }
 
+// waiting is a job whose time has come and for which a connection is being made. Its place is occupied. It goes out on that
+// connection, or on one that comes free before.
+type waiting struct {
+	job
+	due, since time.Duration
+	delay      record.Delay
+}
+
+// hold takes the first job, which is due, off the ring until there is a connection for it.
+func (s *shard) hold(j *job, due, now time.Duration) *waiting {
+	w := &waiting{job: *j, due: due, since: now, delay: s.cause(j, due, now)}
+	w.bytes = append([]byte(nil), j.bytes...)
+	s.occupy(j)
+	s.ring.taken()
+	return w
+}
+
+// giveUp records a job that was held and will not be sent, since sending was stopped.
+func (s *shard) giveUp(w *waiting) {
+	x := w.notSent(s.run.time)
+	x.Delay = record.DelayNoConnection
+	s.rec.add(x, s.clock.Now())
+}
+
 // unconnected takes note that no connection was there for the first job. Of those open some may be resting. It reports
 // whether another may be opened.
 func (s *shard) unconnected(now time.Duration, open, resting int) bool {
@@ -117,13 +141,7 @@ func (s *shard) unconnected(now time.Duration, open, resting int) bool {
 }
 
 // share is this slice's part of a whole n.
-func (s *shard) share(n int) int {
-	part := n / s.run.loops
-	if s.id < n%s.run.loops {
-		part++
-	}
-	return part
-}
+func (s *shard) share(n int) int { return share(n, s.id, s.run.loops) }
 
 // occupy takes a place of a closed stage for j, which is about to be sent.
 func (s *shard) occupy(j *job) {
@@ -181,7 +199,7 @@ func (s *shard) refuse(j *job, due time.Duration, cause error) {
 	if ownLimit(cause) {
 		x.Delay = record.DelayFileLimit
 	}
-	x.Outcome, x.Error = record.ConnectFailed, fmt.Sprintf("connect to %s: %v", s.run.cfg.Address, cause)
+	x.Outcome, x.Error = record.ConnectFailed, fmt.Sprintf("connect to %s: %v", s.run.places[j.server].text, cause)
 	s.rec.add(x, now)
 	s.tally.failed++
 	s.vacate(j.stage, verdict{at: now}, now)

@@ -50,7 +50,7 @@ func chunk(w io.Writer, s string) { fmt.Fprintf(w, "%x\r\n%s\r\n", len(s), s) }
 
 func TestOpenLoopKeepsScheduleWhateverTheServerDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Connections: 1,
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Servers: at("pipe"), Connections: 1,
 			Dial: metronome(50*time.Millisecond, 10*time.Millisecond, 4)}
 		all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Rate: 100, Requests: 30}))
 		for _, x := range all {
@@ -74,7 +74,7 @@ func TestOpenLoopKeepsScheduleWhateverTheServerDoes(t *testing.T) {
 
 func TestClosedLoopSendsWhenAReplyEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Loops: 1,
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Servers: at("pipe"), Loops: 1,
 			Dial: metronome(20*time.Millisecond, 0, 1)}
 		all, m := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 2, Duration: 100 * time.Millisecond}))
 		if len(all) != 10 || m.Stages[0].Planned != 10 {
@@ -93,7 +93,7 @@ func TestAdmissionLimitCountsRequestsThatWaitForADial(t *testing.T) {
 		var mu sync.Mutex
 		dialling, most := 0, 0
 		connect := metronome(10*time.Millisecond, 0, 1)
-		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Loops: 1, Connections: 1,
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Servers: at("pipe"), Loops: 1, Connections: 1,
 			Dial: func(ctx context.Context) (net.Conn, error) {
 				mu.Lock()
 				dialling++
@@ -114,7 +114,7 @@ func TestAdmissionLimitCountsRequestsThatWaitForADial(t *testing.T) {
 
 func TestBytesBehindTheEndMarkerKeepNothingAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Loops: 1, Timeout: 10 * time.Second,
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Servers: at("pipe"), Loops: 1, Timeout: 10 * time.Second,
 			Dial: func(context.Context) (net.Conn, error) {
 				client, server := net.Pipe()
 				go func() {
@@ -141,7 +141,7 @@ func TestBytesBehindTheEndMarkerKeepNothingAlive(t *testing.T) {
 
 func TestStagesLastAsLongAsTheyShould(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Dial: metronome(time.Millisecond, 0, 1)}
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Servers: at("pipe"), Dial: metronome(time.Millisecond, 0, 1)}
 		_, m := carry(t, t.Context(), cfg, spec(plan.Load{Stages: []plan.LoadStage{
 			{Rate: 2, Requests: 4},
 			{Concurrency: 1, Requests: 5, Gap: time.Second},
@@ -164,7 +164,7 @@ func TestStagesLastAsLongAsTheyShould(t *testing.T) {
 
 func TestDrainLimitCutsWhatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Address: "pipe", Timeout: time.Hour, Drain: time.Second,
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Servers: at("pipe"), Timeout: time.Hour, Drain: time.Second,
 			Dial: metronome(time.Minute, 0, 1)}
 		all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Rate: 10, Requests: 5}))
 		if len(all) != 5 {

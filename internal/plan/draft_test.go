@@ -60,7 +60,7 @@ workload:
   input_tokens: many
 `)
 	wantLines(t, "faults", faultsOf(t, d),
-		`spec.yaml:2: target.url: must begin with http:// or https://, got "localhost:8000"`,
+		`spec.yaml:2: target.url: must begin with http://, https:// or unix://, got "localhost:8000"`,
 		`spec.yaml:3: target.timeout: must be a duration like 30s or 1m30s, got "30"`,
 		`spec.yaml:5: load.rate: must be above 0 requests/s, got -3`,
 		`spec.yaml:6: load.arival: is not a key`,
@@ -102,7 +102,7 @@ func TestFaultsNameKeyValueAndReason(t *testing.T) {
 		{enough + "target:\n  headers:\n    K: \"a\\r\\nb\"\n", "spec.yaml:6: target.headers.K: the value of K must not have line breaks or other control characters"},
 		{enough + "target:\n  headers:\n    host: x\n", "spec.yaml:6: target.headers.host: host is set by the client itself"},
 		{enough + "target:\n  headers:\n    Authorization: '***'\n", "spec.yaml:6: target.headers.Authorization: the value of Authorization is masked"},
-		{enough + "target:\n  url: ftp://x\n", `spec.yaml:5: target.url: must begin with http:// or https://, got "ftp://x"`},
+		{enough + "target:\n  url: ftp://x\n", `spec.yaml:5: target.url: must begin with http://, https:// or unix://, got "ftp://x"`},
 		{enough + "target:\n  url: http://\n", `spec.yaml:5: target.url: names no host: "http://"`},
 		{enough + "target:\n  url: http://x/v1/completions\n", "spec.yaml:5: target.url: is the path of endpoint openai-completions, but target.endpoint is openai-chat"},
 		{enough + "  stages: []\n", "spec.yaml:2: load.rate: does not go with load.stages|spec.yaml:3: load.duration: does not go with load.stages|spec.yaml:4: load.stages: must have 1 to 1000 stages, got 0"},
@@ -340,6 +340,15 @@ target:
 	}
 }
 
+// requestURL is where the requests of a target with one server go.
+func requestURL(t plan.Target, path string) (string, error) {
+	all, err := t.Servers(path)
+	if err != nil {
+		return "", err
+	}
+	return map[bool]string{true: "https://", false: "http://"}[all[0].Secure] + all[0].Host + all[0].Path, nil
+}
+
 func TestRequestURLTakesABaseOrAFullPath(t *testing.T) {
 	for _, tc := range []struct{ url, want string }{
 		{"http://h:1", "http://h:1/v1/chat/completions"},
@@ -351,13 +360,13 @@ func TestRequestURLTakesABaseOrAFullPath(t *testing.T) {
 		{"http://h:1/v1/chat/completions/", "http://h:1/v1/chat/completions"},
 		{"http://[::1]:80", "http://[::1]:80/v1/chat/completions"},
 	} {
-		got, err := plan.Target{URL: tc.url, Endpoint: plan.EndpointChat}.RequestURL("/v1/chat/completions")
+		got, err := requestURL(plan.Target{URL: tc.url, Endpoint: plan.EndpointChat}, "/v1/chat/completions")
 		if got != tc.want || err != nil {
 			t.Errorf("%s: got %q, %v, want %q", tc.url, got, err, tc.want)
 		}
 	}
 	for _, url := range []string{"", "h:80", "ftp://h", "http://h/v1/completions", "http://h/#x"} {
-		if got, err := (plan.Target{URL: url, Endpoint: plan.EndpointChat}).RequestURL("/v1/chat/completions"); err == nil {
+		if got, err := requestURL(plan.Target{URL: url, Endpoint: plan.EndpointChat}, "/v1/chat/completions"); err == nil {
 			t.Errorf("%q: got %q, want an error", url, got)
 		}
 	}
@@ -378,7 +387,7 @@ func TestRequestURLTakesEveryEndpointsPath(t *testing.T) {
 		{"ollama", "/api/chat", "http://h/api", "http://h/api/chat"},
 		{"triton", "/v2/models/m/generate_stream", "http://h/v2", "http://h/v2/models/m/generate_stream"},
 	} {
-		got, err := plan.Target{URL: tc.url, Endpoint: tc.endpoint, Stream: true}.RequestURL(tc.path)
+		got, err := requestURL(plan.Target{URL: tc.url, Endpoint: tc.endpoint, Stream: true}, tc.path)
 		if got != tc.want || err != nil {
 			t.Errorf("%s, %s: got %q, %v, want %q", tc.endpoint, tc.url, got, err, tc.want)
 		}
@@ -398,7 +407,7 @@ func TestAFullPathMustGoWithTheRest(t *testing.T) {
 		{plan.Target{URL: "http://h/models/m:generateContent", Endpoint: "gemini", Model: "models/m"}, ""},
 		{plan.Target{URL: "http://h/generate", Endpoint: "sglang", Stream: true}, ""},
 	} {
-		_, err := tc.target.RequestURL("/x")
+		_, err := tc.target.Servers("/x")
 		if got := fmt.Sprint(err); tc.want == "" && err != nil || !strings.Contains(got, tc.want) {
 			t.Errorf("%+v: got %v, want %q", tc.target, err, tc.want)
 		}
@@ -437,7 +446,7 @@ func TestAnEndpointThatIsNoneIsMetWithTheOneMeant(t *testing.T) {
 
 func TestAURLFaultSaysWhatToDo(t *testing.T) {
 	for url, want := range map[string]string{
-		"h:80":                    "write http://HOST:PORT, or https://",
+		"h:80":                    "write http://HOST:PORT, https:// or unix:///PATH.sock",
 		"http://h/v1/completions": "set --endpoint openai-completions (target.endpoint), or leave the path out",
 		"http://h/#x":             "leave out # and what follows: no server gets to see it",
 		"http://***@h/":           "secrets are not stored: write the URL anew, with them",

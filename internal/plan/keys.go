@@ -40,8 +40,8 @@ const (
 var specKeys = []key[Spec]{
 	{
 		name: "target.url", field: func(s *Spec) any { return &s.Target.URL }, loose: true,
-		about: "Server: a base (http://host:port, with or without a prefix, to which the endpoint's path is added) or the full path of the endpoint.",
-		rule:  func(s Spec) (reason, hint string) { return s.Target.urlFault() }, hint: "write http://HOST:PORT, or https://",
+		about: "Server: a base (http://host:port, with or without a prefix, to which the endpoint's path is added) or the full path of the endpoint. unix:///PATH.sock is one behind a Unix socket. Several, separated by spaces, take the requests in turn.",
+		rule:  func(s Spec) (reason, hint string) { return s.Target.urlFault() }, hint: "write http://HOST:PORT, https:// or unix:///PATH.sock",
 	},
 	{
 		name: "target.model", field: func(s *Spec) any { return &s.Target.Model }, loose: true,

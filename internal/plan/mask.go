@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -17,10 +18,10 @@ func (s Spec) Masked() Spec {
 }
 
 func (t Target) masked() Target {
-	t.URL = maskURL(t.URL)
+	t.URL = maskURLs(t.URL)
 	t.Headers = maps.Clone(t.Headers)
-	for name := range t.Headers {
-		if secret(name) {
+	for name, value := range t.Headers {
+		if _, _, elsewhere := Source(value); secret(name) && !elsewhere {
 			t.Headers[name] = mask
 		}
 	}
@@ -36,6 +37,28 @@ func secret(name string) bool {
 		}
 	}
 	return name == "key" || name == "sig"
+}
+
+// maskURLs masks each URL of a text that has one or several. What is not a list of URLs is masked as a whole: it may be a
+// single one with a space in its password.
+func maskURLs(text string) string {
+	shown := strings.Fields(text)
+	for i, one := range shown {
+		if u, err := url.Parse(one); len(shown) > 1 && (err != nil || u.Scheme == "" || u.Opaque != "") {
+			return maskText(text)
+		}
+		shown[i] = maskURL(one)
+	}
+	return strings.Join(shown, " ")
+}
+
+// shown is one URL of the target as it may be printed.
+func (t Target) shown(one string) string {
+	whole := maskURLs(t.URL)
+	if all := strings.Fields(whole); len(all) == len(t.URLs()) {
+		return all[slices.Index(t.URLs(), one)]
+	}
+	return whole
 }
 
 // maskURL returns text without secrets, also where it is not a URL.

@@ -8,26 +8,80 @@ import (
 	"strings"
 )
 
-// RequestURL returns the URL that requests go to, with user info if it has any. path, escaped and with a query if need be,
-// such as "/v1/chat/completions", is added to a base, and a base that ends in /v1 is not given it twice. The full path of the
-// endpoint stays as it is; what the query lacks of path's is added.
-func (t Target) RequestURL(path string) (string, error) {
-	u, reason, hint := t.parseURL()
-	if reason != "" {
-		return "", Faults{{Key: "target.url", Reason: reason, Hint: hint}}
+// Server is one of the servers that a target names, and where its requests go.
+type Server struct {
+	Network string        // "tcp" or "unix"
+	Address string        // host:port, or the path of a Unix socket
+	Secure  bool          // TLS
+	Host    string        // value of the Host header
+	Path    string        // request target: escaped, with its query
+	User    *url.Userinfo // nil for none
+}
+
+// Hostname is the host without its port, as certificates name it.
+func (s Server) Hostname() string { return (&url.URL{Host: s.Host}).Hostname() }
+
+// Servers returns the servers of the target; request n of a plan goes to server n modulo their number. path, escaped and
+// with a query if need be, such as "/v1/chat/completions", is added to a base, and a base that ends in /v1 is not given it
+// twice. The full path of the endpoint stays as it is; what the query lacks of path's is added.
+func (t Target) Servers(path string) ([]Server, error) {
+	if reason, hint := t.urlFault(); reason != "" {
+		return nil, Faults{{Key: "target.url", Reason: reason, Hint: hint}}
 	}
+	var all []Server
+	for _, text := range t.URLs() {
+		a, _, _ := t.parseURL(text)
+		s, err := a.server(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// URLs are the URLs of the target, one for each server.
+func (t Target) URLs() []string { return strings.Fields(t.URL) }
+
+// address is one URL of a target, taken apart.
+type address struct {
+	url    *url.URL
+	socket string // path of a Unix socket; empty for TCP
+	path   string // escaped
+}
+
+func (a address) server(path string) (Server, error) {
 	path, query, _ := strings.Cut(path, "?")
-	full := strings.TrimRight(u.EscapedPath(), "/")
-	if formOf(u.Path) == nil {
+	full := strings.TrimRight(a.path, "/")
+	plain, err := url.PathUnescape(a.path)
+	if err != nil {
+		return Server{}, fmt.Errorf("path of requests: %w", err)
+	}
+	if formOf(plain) == nil {
 		full = join(full, path)
 	}
-	var err error
-	if u.Path, err = url.PathUnescape(full); err != nil {
-		return "", fmt.Errorf("path of requests: %w", err)
+	if query = addQuery(a.url.RawQuery, query); query != "" {
+		full += "?" + query
 	}
-	u.RawPath = full
-	u.RawQuery = addQuery(u.RawQuery, query)
-	return u.String(), nil
+	s := Server{Network: "tcp", Host: a.url.Host, Path: full, Secure: a.url.Scheme == "https", User: a.url.User}
+	if a.socket != "" {
+		s.Network, s.Address, s.Host = "unix", a.socket, "localhost"
+		return s, nil
+	}
+	port := a.url.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[a.url.Scheme]
+	}
+	host := a.url.Hostname()
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	s.Address = host + ":" + port
+	if host, zone, ok := strings.Cut(s.Host, "%"); ok { // a zone means something on this machine only
+		_, port, _ := strings.Cut(zone, "]")
+		s.Host = host + "]" + port
+	}
+	return s, nil
 }
 
 // join adds path to a base, whose last part may be the version that path begins with, or another one of it.
@@ -55,32 +109,77 @@ func addQuery(query, more string) string {
 	return query + "&" + more
 }
 
+// urlFault says why the URLs of the target will not do, without their secrets, and what to do, where that is known.
 func (t Target) urlFault() (reason, hint string) {
-	_, reason, hint = t.parseURL()
-	return reason, hint
+	var first address
+	for i, text := range t.URLs() {
+		a, reason, hint := t.parseURL(text)
+		if reason != "" {
+			return reason, hint
+		}
+		if i == 0 {
+			first = a
+		}
+		switch {
+		case a.url.Scheme != first.url.Scheme:
+			return fmt.Sprintf("must begin with the same scheme for all servers, got %s:// and %s://", first.url.Scheme, a.url.Scheme), "make them all alike"
+		case (formOf(a.path) == nil) != (formOf(first.path) == nil):
+			return "must be bases for all servers, or full paths for all", "make them all alike"
+		}
+	}
+	if len(t.URLs()) == 0 {
+		return fmt.Sprintf("must begin with http://, https:// or unix://, got %q", t.URL), ""
+	}
+	return "", ""
 }
 
-// parseURL reads the target's URL; reason says why it will not do, without its secrets, and hint what will, where that is known.
-func (t Target) parseURL() (u *url.URL, reason, hint string) {
-	u, err := url.Parse(t.URL)
-	switch shown := maskURL(t.URL); {
+// parseURL reads one of the target's URLs; reason says why it will not do, without its secrets, and hint what will, where
+// that is known.
+func (t Target) parseURL(text string) (a address, reason, hint string) {
+	u, err := url.Parse(text)
+	switch shown := t.shown(text); {
 	case err != nil:
-		return nil, fmt.Sprintf("is not a URL: %q", shown), ""
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Sprintf("must begin with http:// or https://, got %q", shown), ""
-	case u.Hostname() == "":
-		return nil, fmt.Sprintf("names no host: %q", shown), ""
+		return a, fmt.Sprintf("is not a URL: %q", shown), ""
+	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "unix":
+		return a, fmt.Sprintf("must begin with http://, https:// or unix://, got %q", shown), ""
+	case u.Scheme != "unix" && u.Hostname() == "":
+		return a, fmt.Sprintf("names no host: %q", shown), ""
 	case !isPort(u.Port()):
-		return nil, fmt.Sprintf("must have a port of 1 to 65535, got %q", shown), ""
+		return a, fmt.Sprintf("must have a port of 1 to 65535, got %q", shown), ""
 	case u.Fragment != "":
-		return nil, fmt.Sprintf("must not have a fragment: %q", shown), "leave out # and what follows: no server gets to see it"
-	case strings.Contains(t.URL, mask) || strings.Contains(t.URL, url.QueryEscape(mask)):
-		return nil, fmt.Sprintf("is masked: %q", shown), "secrets are not stored: write the URL anew, with them"
+		return a, fmt.Sprintf("must not have a fragment: %q", shown), "leave out # and what follows: no server gets to see it"
+	case strings.Contains(text, mask) || strings.Contains(text, url.QueryEscape(mask)):
+		return a, fmt.Sprintf("is masked: %q", shown), "secrets are not stored: write the URL anew, with them"
 	}
-	if reason, hint := t.pathFault(u.Path); reason != "" {
-		return nil, reason, hint
+	a = address{url: u, path: u.EscapedPath()}
+	if u.Scheme == "unix" {
+		if a.socket, a.path, reason = socketOf(u); reason != "" {
+			return a, fmt.Sprintf("%s: %q", reason, t.shown(text)), "write unix:///PATH/OF.sock, or unix:///PATH/OF.sock:/v1 with a path for the server"
+		}
 	}
-	return u, "", ""
+	plain, _ := url.PathUnescape(a.path) // url.Parse has seen to it
+	if reason, hint := t.pathFault(plain); reason != "" {
+		return a, reason, hint
+	}
+	return a, "", ""
+}
+
+// longestSocket is the most bytes that the path of a Unix socket may have.
+const longestSocket = 107
+
+// socketOf takes the two paths of unix:///SOCKET:/PATH apart. The second stays escaped.
+func socketOf(u *url.URL) (socket, path, reason string) {
+	socket, path, _ = strings.Cut(u.EscapedPath(), ":")
+	socket, err := url.PathUnescape(socket)
+	switch {
+	case err != nil || u.Host != "" || u.Opaque != "" || len(socket) < 2 || strings.HasSuffix(socket, "/"):
+		return "", "", "must name a socket by its absolute path"
+	case len(socket) > longestSocket || strings.Contains(socket, "\x00"):
+		return "", "", fmt.Sprintf("must name a socket by a path of at most %d bytes", longestSocket)
+	case path != "" && path[0] != '/':
+		return "", "", "must have a path that begins with / behind the socket's"
+	}
+	return socket, path, ""
 }
 
 // pathFault says why the full path of an endpoint does not go with the rest of the target.

@@ -57,10 +57,11 @@ type Stage struct {
 
 // Target is where the load went.
 type Target struct {
-	URL      string `json:"url"` // without user info or secret query values
-	Model    string `json:"model"`
-	Endpoint string `json:"endpoint"`
-	Stream   bool   `json:"stream"`
+	URL      string   `json:"url"`               // as it was given, without user info or secret query values
+	Servers  []string `json:"servers,omitempty"` // its URLs: request n went to number n modulo how many there are
+	Model    string   `json:"model"`
+	Endpoint string   `json:"endpoint"`
+	Stream   bool     `json:"stream"`
 }
 
 // Client is how the load was sent.

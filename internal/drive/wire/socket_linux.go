@@ -4,13 +4,16 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
+	"net"
 	"net/netip"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Socket is a non-blocking TCP socket outside of Go's network poller, for callers that run their own epoll.
+// Socket is a non-blocking stream socket outside of Go's network poller, for callers that run their own epoll.
 // Its calls cannot block and keep the goroutine's processor.
 type Socket int
 
@@ -29,12 +32,35 @@ func Connect(addr netip.AddrPort) (Socket, error) {
 	return Socket(fd), nil
 }
 
+// ConnectUnix opens a socket and connects it to the one at path, as far as Connect does.
+func ConnectUnix(path string) (Socket, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+	if err == unix.EAGAIN { // never in progress, unlike TCP
+		err = errors.New("the server's queue of connections is full")
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return Socket(fd), nil
+}
+
 func sockaddr(addr netip.AddrPort) (family int, to unix.Sockaddr) {
 	ip := addr.Addr().Unmap()
 	if ip.Is4() {
 		return unix.AF_INET, &unix.SockaddrInet4{Port: int(addr.Port()), Addr: ip.As4()}
 	}
-	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(addr.Port()), Addr: ip.As16()}
+	to6 := &unix.SockaddrInet6{Port: int(addr.Port()), Addr: ip.As16()}
+	if zone, err := net.InterfaceByName(ip.Zone()); err == nil {
+		to6.ZoneId = uint32(zone.Index)
+	} else if n, err := strconv.ParseUint(ip.Zone(), 10, 32); err == nil {
+		to6.ZoneId = uint32(n)
+	}
+	return unix.AF_INET6, to6
 }
 
 // StampReceives asks the kernel to stamp what arrives from now on.
