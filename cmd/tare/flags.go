@@ -26,6 +26,7 @@ var specFlags = []specFlag{
 	{name: "endpoint", key: "target.endpoint", kind: "name", usage: "what is spoken: " + strings.Join(plan.Endpoints(), ", "), words: plan.Endpoints()},
 	{name: "stream", key: "target.stream", usage: "stream replies"},
 	{name: "continuous-usage", key: "target.continuous_usage", usage: "ask for token counts in every event (vLLM)"},
+	{name: "return-token-ids", key: "target.return_token_ids", usage: "ask for token ids in every event (vLLM)"},
 	{name: "header", key: "target.headers", kind: "'NAME: VALUE'", usage: "a further request header (repeatable)"},
 	{name: "timeout", key: "target.timeout", kind: "duration", usage: "longest time for one request, from its first write"},
 	{name: "connect-timeout", key: "target.connect_timeout", kind: "duration", usage: "longest time for a connection to be made"},

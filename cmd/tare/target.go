@@ -40,8 +40,8 @@ func targetOf(spec plan.Spec, d dialect.Dialect) (target, error) {
 	}
 	out := target{}
 	for _, s := range servers {
-		h := headers{keyName: dialect.AuthOf(d).KeyHeader}
-		h.add(t, spec.Masked().Target, dialect.AuthOf(d).Header)
+		h := headers{keyName: d.Auth().KeyHeader}
+		h.add(t, spec.Masked().Target, d.Auth().Header)
 		h.authorize(t, s.User, key)
 		server := drive.Server{Network: s.Network, Address: s.Address, Host: s.Host, Path: s.Path, Header: h.lines}
 		if s.Secure {

@@ -237,6 +237,7 @@ target:
   endpoint: openai-chat
   stream: false
   continuous_usage: true
+  return_token_ids: true
   headers: {X-Route: "a # b", X-Yes: yes}
   api_key_env: KEY
   timeout: 1h

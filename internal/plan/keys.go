@@ -61,6 +61,10 @@ var specKeys = []key[Spec]{
 		about: "Ask for token counts in every event (vLLM); other servers may refuse it.",
 	},
 	{
+		name: "target.return_token_ids", field: func(s *Spec) any { return &s.Target.ReturnTokenIDs },
+		about: "Ask for the ids of the tokens in every event (vLLM), which makes the tokens of each event exact; other servers may refuse it.",
+	},
+	{
 		name: "target.headers", field: func(s *Spec) any { return &s.Target.Headers }, loose: true,
 		about: "Further request headers by name. Secret values are sent but never printed or stored.",
 	},

@@ -50,6 +50,7 @@ type Target struct {
 	Endpoint        string            `yaml:"endpoint"` // one of Endpoints
 	Stream          bool              `yaml:"stream"`
 	ContinuousUsage bool              `yaml:"continuous_usage"` // ask for token counts in every event (vLLM)
+	ReturnTokenIDs  bool              `yaml:"return_token_ids"` // ask for token ids in every event (vLLM)
 	Headers         map[string]string `yaml:"headers"`          // extra request headers
 	APIKeyEnv       string            `yaml:"api_key_env"`      // environment variable that holds the API key
 	Timeout         time.Duration     `yaml:"timeout"`          // whole request, from its first write

@@ -50,6 +50,17 @@ type Image struct {
 	Bytes     []byte // the encoded file
 }
 
+// Features are what an endpoint has words for in a Request, besides a prompt as text and the asked length of the answer.
+// What it has no word for would not be sent.
+type Features struct {
+	Model     bool // another model or adapter than the target's, for each request
+	PromptIDs bool // token ids in place of text
+	Messages  bool // conversations, though perhaps in plain form, as one text
+	Images    bool // beside the text of a message
+	Tools     bool
+	CacheSalt bool
+}
+
 // Encoder writes request bodies in one server's dialect.
 type Encoder interface {
 	// AppendBody appends the body of r's HTTP request to dst. It reads every field of r but Body, and keeps none.

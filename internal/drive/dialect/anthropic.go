@@ -3,22 +3,23 @@ package dialect
 import (
 	"bytes"
 	"strconv"
+
+	"tare/internal/plan"
 )
 
-// anthropic is the dialect of Anthropic's messages endpoint.
-type anthropic struct {
-	body
-	streamed bool
-	secrets  []string
-}
-
-func newAnthropic(o Options) *anthropic {
-	return &anthropic{streamed: o.Stream, secrets: o.Secrets, body: body{
-		head:  string(appendString([]byte(`{"model":`), o.Model)) + `,"messages":[{"role":"user","content":`,
-		shut:  `}]`,
-		limit: `,"max_tokens":`,
-		tail:  anthropicOptions(o),
-	}}
+// newAnthropic returns the dialect of Anthropic's messages endpoint.
+func newAnthropic(o Options) *endpoint {
+	return &endpoint{
+		path: "/v1/messages", accepts: plan.Features{Model: true, Messages: true, Images: true, Tools: true},
+		auth: Auth{KeyHeader: "x-api-key", Header: []string{"anthropic-version: 2023-06-01"}},
+		form: formOf(o, part{`{"model":`, modelName}, part{`,"messages":`, anthropicMessages}, part{`,"system":`, anthropicSystem},
+			part{`,"max_tokens":`, outputTokens}, part{anthropicOptions(o), noValue}, part{`,"tools":`, anthropicTools}, part{`}`, noValue}),
+		read: func() Reader {
+			r := &anthropicReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
+			r.grammar = r
+			return r
+		},
+	}
 }
 
 // anthropicOptions leaves a top_p of 1 out: newer models refuse it beside a temperature.
@@ -27,20 +28,7 @@ func anthropicOptions(o Options) string {
 	if o.TopP != 1 {
 		b = strconv.AppendFloat(append(b, `,"top_p":`...), o.TopP, 'f', -1, 64)
 	}
-	b = strconv.AppendBool(append(b, `,"stream":`...), o.Stream)
-	return string(appendWishes(b, o))
-}
-
-func (d *anthropic) Path() string { return "/v1/messages" }
-
-func (d *anthropic) Auth() Auth {
-	return Auth{KeyHeader: "x-api-key", Header: []string{"anthropic-version: 2023-06-01"}}
-}
-
-func (d *anthropic) NewReader() Reader {
-	r := &anthropicReader{eventReader{streamed: d.streamed, secrets: d.secrets}}
-	r.grammar = r
-	return r
+	return string(b) + `,"stream":` + truth(o.Stream) + seeding(o, "seed") + ignoringEOS(o)
 }
 
 // anthropicReader reads events that say in "type" what they are, and documents that are a message.

@@ -13,8 +13,10 @@ import (
 // Dialect speaks one server's language: it writes request bodies and starts readers for replies.
 type Dialect interface {
 	plan.Encoder
-	Path() string      // appended to a base URL, escaped, with a query if need be: "/v1/chat/completions"
-	NewReader() Reader // one for each event loop or connection; not safe for concurrent use
+	Path() string           // appended to a base URL, escaped, with a query if need be: "/v1/chat/completions"
+	Auth() Auth             // how the server wants to be spoken to
+	Accepts() plan.Features // what a request may have besides a prompt and lengths
+	NewReader() Reader      // one for each event loop or connection; not safe for concurrent use
 }
 
 // Options are what a request asks for besides its prompt and lengths.
@@ -22,6 +24,7 @@ type Options struct {
 	Model               string
 	Stream              bool
 	ContinuousUsage     bool     // token counts in every event (vLLM)
+	ReturnTokenIDs      bool     // token ids in every event (vLLM)
 	IgnoreEOS           bool     // go on to the asked length (vLLM, SGLang)
 	MaxCompletionTokens bool     // chat: name the length limit max_completion_tokens, as OpenAI's reasoning models demand
 	Temperature         float64  // always sent
@@ -65,19 +68,19 @@ func For(endpoint string, o Options) (Dialect, error) {
 	default:
 		return nil, fmt.Errorf("endpoint %q is not known\nhint: endpoints are %s", endpoint, strings.Join(plan.Endpoints(), ", "))
 	}
-	if d == nil {
-		return nil, fmt.Errorf("endpoint %q is not built", endpoint)
-	}
 	return d, nil
 }
 
 // lacking refuses what an endpoint has no word for, lest a run be taken for what it is not.
 func (o Options) lacking(endpoint string) error {
 	openAI := endpoint == plan.EndpointChat || endpoint == plan.EndpointCompletions
+	cannotGoOn := endpoint == plan.EndpointGemini || endpoint == plan.EndpointTGI || endpoint == plan.EndpointOllama
 	switch {
 	case o.ContinuousUsage && !openAI:
 		return fmt.Errorf("target.continuous_usage: endpoint %s has no such option\nhint: leave it out", endpoint)
-	case o.IgnoreEOS && endpoint == plan.EndpointGemini:
+	case o.ReturnTokenIDs && !openAI:
+		return fmt.Errorf("target.return_token_ids: endpoint %s has no such option\nhint: leave it out", endpoint)
+	case o.IgnoreEOS && cannotGoOn:
 		return fmt.Errorf("workload.ignore_eos: endpoint %s has no such option\nhint: leave it out; the report says how long the answers were", endpoint)
 	}
 	return nil
@@ -87,14 +90,6 @@ func (o Options) lacking(endpoint string) error {
 type Auth struct {
 	KeyHeader string   // header that has the API key alone; empty for a bearer token
 	Header    []string // further header lines, unless the user gives the same
-}
-
-// AuthOf returns the Auth of a dialect, which has one of its own if it has a method Auth.
-func AuthOf(d Dialect) Auth {
-	if own, ok := d.(interface{ Auth() Auth }); ok {
-		return own.Auth()
-	}
-	return Auth{}
 }
 
 // Reader gives the events of replies their meaning. All data is valid only during the call.

@@ -4,23 +4,23 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"tare/internal/plan"
 )
 
-// gemini is the dialect of Google's generateContent methods.
-type gemini struct {
-	body
-	path     string
-	streamed bool
-	secrets  []string
-}
-
-func newGemini(o Options) *gemini {
-	return &gemini{path: geminiPath(o), streamed: o.Stream, secrets: o.Secrets, body: body{
-		head:  `{"contents":[{"role":"user","parts":[{"text":`,
-		shut:  `}]}],"generationConfig":{` + geminiOptions(o),
-		limit: `,"maxOutputTokens":`,
-		tail:  `}`,
-	}}
+// newGemini returns the dialect of Google's generateContent methods.
+func newGemini(o Options) *endpoint {
+	return &endpoint{
+		path: geminiPath(o), accepts: plan.Features{Messages: true, Images: true},
+		auth: Auth{KeyHeader: "x-goog-api-key"},
+		form: formOf(o, part{`{"contents":`, geminiContents}, part{`,"systemInstruction":{"parts":`, geminiSystem},
+			part{`,"generationConfig":{` + geminiOptions(o), noValue}, part{`,"maxOutputTokens":`, outputTokens}, part{`}}`, noValue}),
+		read: func() Reader {
+			r := &geminiReader{eventReader{streamed: o.Stream, secrets: o.Secrets, listed: true}}
+			r.grammar = r
+			return r
+		},
+	}
 }
 
 // geminiPath has the model in it, and whether the reply is to be streamed.
@@ -35,20 +35,7 @@ func geminiPath(o Options) string {
 func geminiOptions(o Options) string {
 	b := strconv.AppendFloat([]byte(`"temperature":`), o.Temperature, 'f', -1, 64)
 	b = strconv.AppendFloat(append(b, `,"topP":`...), o.TopP, 'f', -1, 64)
-	if o.Seed != 0 {
-		b = strconv.AppendUint(append(b, `,"seed":`...), o.Seed, 10)
-	}
-	return string(b)
-}
-
-func (d *gemini) Path() string { return d.path }
-
-func (d *gemini) Auth() Auth { return Auth{KeyHeader: "x-goog-api-key"} }
-
-func (d *gemini) NewReader() Reader {
-	r := &geminiReader{eventReader{streamed: d.streamed, secrets: d.secrets, listed: true}}
-	r.grammar = r
-	return r
+	return string(b) + seeding(o, "seed")
 }
 
 // geminiReader reads events and documents, which have the same members. There is no end marker, and some models give a

@@ -47,9 +47,15 @@ func TestForRefusesOptionsAnEndpointLacks(t *testing.T) {
 		if refused, want := err != nil, endpoint != "openai-chat" && endpoint != "openai-completions"; refused != want {
 			t.Errorf("%s with continuous usage: got error %v, want one: %v", endpoint, err, want)
 		}
+		_, err = dialect.For(endpoint, dialect.Options{ReturnTokenIDs: true})
+		if refused, want := err != nil, endpoint != "openai-chat" && endpoint != "openai-completions"; refused != want {
+			t.Errorf("%s with token ids: got error %v, want one: %v", endpoint, err, want)
+		}
 	}
-	if _, err := dialect.For("gemini", dialect.Options{IgnoreEOS: true}); err == nil || !strings.HasPrefix(err.Error(), "workload.ignore_eos: ") {
-		t.Errorf("gemini: got %v, want ignore_eos refused", err)
+	for _, endpoint := range []string{"gemini", "tgi", "ollama"} {
+		if _, err := dialect.For(endpoint, dialect.Options{IgnoreEOS: true}); err == nil || !strings.HasPrefix(err.Error(), "workload.ignore_eos: ") {
+			t.Errorf("%s: got %v, want ignore_eos refused", endpoint, err)
+		}
 	}
 }
 

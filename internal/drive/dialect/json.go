@@ -261,6 +261,16 @@ func (c *cursor) elements() (n int) {
 	return n
 }
 
+// verbatim passes over one value and returns it as it stands.
+func (c *cursor) verbatim() []byte {
+	c.peek()
+	from := c.at
+	if c.skip(); c.bad {
+		return nil
+	}
+	return c.b[from:c.at]
+}
+
 func (c *cursor) word(w string) {
 	if len(c.b)-c.at < len(w) || string(c.b[c.at:c.at+len(w)]) != w {
 		c.fail()

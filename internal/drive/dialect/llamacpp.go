@@ -1,20 +1,22 @@
 package dialect
 
-import "tare/internal/record"
+import (
+	"tare/internal/plan"
+	"tare/internal/record"
+)
 
 // newLlamaCpp returns the dialect of llama-server's own endpoint.
-func newLlamaCpp(o Options) *native {
-	d := &native{path: "/completion", head: `{"prompt":`, limit: `,"n_predict":`, shut: `}`}
-	d.rest = `,"stream":` + truth(o.Stream) + `,` + sampling(o, "seed") + `,"cache_prompt":true`
-	if o.IgnoreEOS {
-		d.rest += `,"ignore_eos":true`
+func newLlamaCpp(o Options) *endpoint {
+	options := `,"stream":` + truth(o.Stream) + `,` + sampling(o) + seeding(o, "seed") + `,"cache_prompt":true` + ignoringEOS(o)
+	return &endpoint{
+		path: "/completion", accepts: plan.Features{Messages: true, PromptIDs: true},
+		form: formOf(o, part{`{"prompt":`, promptOrIDs}, part{options, noValue}, part{`,"n_predict":`, outputTokens}, part{`}`, noValue}),
+		read: func() Reader {
+			r := &llamaCppReader{eventReader: eventReader{streamed: o.Stream, secrets: o.Secrets}}
+			r.grammar = r
+			return r
+		},
 	}
-	d.start = func() Reader {
-		r := &llamaCppReader{eventReader: eventReader{streamed: o.Stream, secrets: o.Secrets}}
-		r.grammar = r
-		return r
-	}
-	return d
 }
 
 // llamaCppReader reads events that have a text, token ids and the number of tokens so far; the last says stop. Tokens held

@@ -185,21 +185,23 @@ func TestNativeBodySaysWhatWasAsked(t *testing.T) {
 	q := plan.Request{Prompt: "a \"b\"\n", OutputTokens: 7}
 	plain := dialect.Options{Model: "m/1", Stream: true, TopP: 1}
 	all := dialect.Options{Model: "m", IgnoreEOS: true, Temperature: 0.7, TopP: 0.9, Seed: 9}
+	short := all
+	short.IgnoreEOS = false
 	for _, c := range []struct {
 		endpoint   string
 		o          dialect.Options
 		path, want string
 	}{
 		{"tgi", plain, "/generate_stream", `{"inputs":"a \"b\"\n","parameters":{"details":true,"do_sample":false,"max_new_tokens":7}}`},
-		{"tgi", all, "/generate", `{"inputs":"a \"b\"\n","parameters":{"details":true,"do_sample":true,"temperature":0.7,"top_p":0.9,"seed":9,"max_new_tokens":7}}`},
+		{"tgi", short, "/generate", `{"inputs":"a \"b\"\n","parameters":{"details":true,"do_sample":true,"temperature":0.7,"top_p":0.9,"seed":9,"max_new_tokens":7}}`},
 		{"llamacpp", plain, "/completion", `{"prompt":"a \"b\"\n","stream":true,"temperature":0,"top_p":1,"cache_prompt":true,"n_predict":7}`},
 		{"llamacpp", all, "/completion", `{"prompt":"a \"b\"\n","stream":false,"temperature":0.7,"top_p":0.9,"seed":9,"cache_prompt":true,"ignore_eos":true,"n_predict":7}`},
 		{"sglang", plain, "/generate", `{"text":"a \"b\"\n","stream":true,"sampling_params":{"temperature":0,"top_p":1,"max_new_tokens":7}}`},
-		{"sglang", all, "/generate", `{"text":"a \"b\"\n","stream":false,"sampling_params":{"temperature":0.7,"top_p":0.9,"sampling_seed":9,"ignore_eos":true,"max_new_tokens":7}}`},
+		{"sglang", all, "/generate", `{"text":"a \"b\"\n","stream":false,"sampling_params":{"temperature":0.7,"top_p":0.9,"sampling_seed":9,"ignore_eos":true,"max_new_tokens":7,"min_new_tokens":7}}`},
 		{"triton", plain, "/v2/models/m%2F1/generate_stream", `{"text_input":"a \"b\"\n","stream":true,"temperature":0,"top_p":1,"max_tokens":7}`},
 		{"triton", all, "/v2/models/m/generate", `{"text_input":"a \"b\"\n","stream":false,"temperature":0.7,"top_p":0.9,"random_seed":9,"max_tokens":7,"min_length":7}`},
 		{"ollama", plain, "/api/chat", `{"model":"m/1","messages":[{"role":"user","content":"a \"b\"\n"}],"stream":true,"options":{"temperature":0,"top_p":1,"num_predict":7}}`},
-		{"ollama", all, "/api/chat", `{"model":"m","messages":[{"role":"user","content":"a \"b\"\n"}],"stream":false,"options":{"temperature":0.7,"top_p":0.9,"seed":9,"num_predict":7}}`},
+		{"ollama", short, "/api/chat", `{"model":"m","messages":[{"role":"user","content":"a \"b\"\n"}],"stream":false,"options":{"temperature":0.7,"top_p":0.9,"seed":9,"num_predict":7}}`},
 	} {
 		d := speak(t, c.endpoint, c.o)
 		if got := string(d.AppendBody(nil, &q)); got != c.want || d.Path() != c.path {
@@ -218,7 +220,7 @@ func FuzzNativeBodyIsJSONOfThePrompt(f *testing.F) {
 	f.Add("broken \xff\xc3", "\xf0\x9f", 1<<30, 1e300, -1.0)
 	f.Fuzz(func(t *testing.T, prompt, model string, n int, temperature, topP float64) {
 		for _, endpoint := range natives {
-			d, err := dialect.For(endpoint, dialect.Options{Model: model, Stream: true, IgnoreEOS: true, Temperature: temperature, TopP: topP})
+			d, err := dialect.For(endpoint, dialect.Options{Model: model, Stream: true, IgnoreEOS: endpoint != "tgi" && endpoint != "ollama", Temperature: temperature, TopP: topP})
 			if err != nil {
 				return
 			}

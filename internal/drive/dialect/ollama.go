@@ -1,17 +1,21 @@
 package dialect
 
+import "tare/internal/plan"
+
 // newOllama returns the dialect of Ollama's own chat endpoint, whose stream is lines of JSON. It cannot be told to go on past
 // an end of sequence.
-func newOllama(o Options) *native {
-	d := &native{path: "/api/chat", limit: `,"num_predict":`, shut: `}}`}
-	d.head = string(appendString([]byte(`{"model":`), o.Model)) + `,"messages":[{"role":"user","content":`
-	d.rest = `}],"stream":` + truth(o.Stream) + `,"options":{` + sampling(o, "seed")
-	d.start = func() Reader {
-		r := &ollamaReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
-		r.grammar = r
-		return r
+func newOllama(o Options) *endpoint {
+	return &endpoint{
+		path: "/api/chat", accepts: plan.Features{Model: true, Messages: true, Tools: true}, lines: o.Stream,
+		form: formOf(o, part{`{"model":`, modelName}, part{`,"messages":`, textMessages}, part{`,"tools":`, openAITools},
+			part{`,"stream":` + truth(o.Stream) + `,"options":{` + sampling(o) + seeding(o, "seed"), noValue},
+			part{`,"num_predict":`, outputTokens}, part{`}}`, noValue}),
+		read: func() Reader {
+			r := &ollamaReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
+			r.grammar = r
+			return r
+		},
 	}
-	return d
 }
 
 // ollamaReader reads lines that have a part of the message; the last is done.

@@ -1,49 +1,42 @@
 package dialect
 
-// openAI is the dialect of OpenAI's chat and completions endpoints, which most servers speak.
-type openAI struct {
-	body
-	path     string
-	streamed bool
-	secrets  []string
-}
+import "tare/internal/plan"
 
-func newOpenAI(o Options, chat bool) *openAI {
-	d := &openAI{streamed: o.Stream, secrets: o.Secrets, body: body{tail: options(o)}}
-	head := appendString([]byte(`{"model":`), o.Model)
+// newOpenAI returns the dialect of OpenAI's chat or completions endpoint, which most servers speak.
+func newOpenAI(o Options, chat bool) *endpoint {
+	accepts := plan.Features{Model: true, Messages: true, CacheSalt: true}
+	path, question, tools, limit := "/v1/completions", part{`,"prompt":`, promptOrIDs}, part{}, `,"max_tokens":`
 	if chat {
-		d.path = "/v1/chat/completions"
-		d.head, d.shut = string(head)+`,"messages":[{"role":"user","content":`, `}]`
-	} else {
-		d.path = "/v1/completions"
-		d.head = string(head) + `,"prompt":`
+		path, question, tools = "/v1/chat/completions", part{`,"messages":`, openAIMessages}, part{`,"tools":`, openAITools}
 	}
-	d.limit = `,"max_tokens":`
+	accepts.PromptIDs, accepts.Images, accepts.Tools = !chat, chat, chat
 	if chat && o.MaxCompletionTokens {
-		d.limit = `,"max_completion_tokens":`
+		limit = `,"max_completion_tokens":`
 	}
-	if o.IgnoreEOS {
-		d.floor = `,"min_tokens":`
+	return &endpoint{
+		path: path, accepts: accepts,
+		form: formOf(o, part{`{"model":`, modelName}, question, part{limit, outputTokens}, part{openAIOptions(o), noValue},
+			fixed(o, `,"min_tokens":`), tools, part{`,"cache_salt":`, cacheSalt}, part{`}`, noValue}),
+		read: func() Reader {
+			r := &openAIReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
+			r.grammar = r
+			return r
+		},
 	}
-	return d
 }
 
-// options writes the part of a body that is the same for every request.
-func options(o Options) string {
-	b := []byte(commonSampling(o))
+// openAIOptions writes the part of a body that is the same for every request.
+func openAIOptions(o Options) string {
+	s := `,` + sampling(o) + `,"stream":` + truth(o.Stream)
 	switch {
 	case o.Stream && o.ContinuousUsage:
-		b = append(b, `,"stream_options":{"include_usage":true,"continuous_usage_stats":true}`...)
+		s += `,"stream_options":{"include_usage":true,"continuous_usage_stats":true}`
 	case o.Stream:
-		b = append(b, `,"stream_options":{"include_usage":true}`...)
+		s += `,"stream_options":{"include_usage":true}`
 	}
-	return string(appendWishes(b, o))
-}
-
-func (d *openAI) Path() string { return d.path }
-
-func (d *openAI) NewReader() Reader {
-	r := &openAIReader{eventReader{streamed: d.streamed, secrets: d.secrets}}
-	r.grammar = r
-	return r
+	s += seeding(o, "seed") + ignoringEOS(o)
+	if o.ReturnTokenIDs {
+		s += `,"return_token_ids":true`
+	}
+	return s
 }

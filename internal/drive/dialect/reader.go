@@ -411,3 +411,19 @@ func (r *eventReader) details() {
 		}
 	}
 }
+
+// faulty reads a member that a server's own endpoint uses to report an error; ok is false if it is none.
+func (r *eventReader) faulty(key []byte) (ok bool) {
+	c, e := &r.c, &r.e
+	switch string(key) {
+	case "error":
+		e.fault = c.given() || e.fault
+	case "object":
+		e.objectError = string(c.text()) == "error" || e.objectError
+	case "detail":
+		e.detail = c.given() || e.detail
+	default:
+		return false
+	}
+	return true
+}

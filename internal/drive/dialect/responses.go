@@ -1,28 +1,24 @@
 package dialect
 
-import "bytes"
+import (
+	"bytes"
 
-// responses is the dialect of OpenAI's responses endpoint.
-type responses struct {
-	body
-	streamed bool
-	secrets  []string
-}
+	"tare/internal/plan"
+)
 
-func newResponses(o Options) *responses {
-	return &responses{streamed: o.Stream, secrets: o.Secrets, body: body{
-		head:  string(appendString([]byte(`{"model":`), o.Model)) + `,"input":`,
-		limit: `,"max_output_tokens":`,
-		tail:  string(appendWishes([]byte(commonSampling(o)), o)),
-	}}
-}
-
-func (d *responses) Path() string { return "/v1/responses" }
-
-func (d *responses) NewReader() Reader {
-	r := &responsesReader{eventReader{streamed: d.streamed, secrets: d.secrets}}
-	r.grammar = r
-	return r
+// newResponses returns the dialect of OpenAI's responses endpoint.
+func newResponses(o Options) *endpoint {
+	options := `,` + sampling(o) + `,"stream":` + truth(o.Stream) + seeding(o, "seed") + ignoringEOS(o)
+	return &endpoint{
+		path: "/v1/responses", accepts: plan.Features{Model: true, Messages: true, Tools: true, CacheSalt: true},
+		form: formOf(o, part{`{"model":`, modelName}, part{`,"input":`, responsesInput}, part{`,"max_output_tokens":`, outputTokens},
+			part{options, noValue}, part{`,"tools":`, responsesTools}, part{`,"cache_salt":`, cacheSalt}, part{`}`, noValue}),
+		read: func() Reader {
+			r := &responsesReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
+			r.grammar = r
+			return r
+		},
+	}
 }
 
 // responsesReader reads events that say in "type" what they are, and documents that are a response.

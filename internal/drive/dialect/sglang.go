@@ -1,18 +1,20 @@
 package dialect
 
+import "tare/internal/plan"
+
 // newSGLang returns the dialect of SGLang's own endpoint.
-func newSGLang(o Options) *native {
-	d := &native{path: "/generate", head: `{"text":`, limit: `,"max_new_tokens":`, shut: `}}`}
-	d.rest = `,"stream":` + truth(o.Stream) + `,"sampling_params":{` + sampling(o, "sampling_seed")
-	if o.IgnoreEOS {
-		d.rest += `,"ignore_eos":true`
+func newSGLang(o Options) *endpoint {
+	options := `,"stream":` + truth(o.Stream) + `,"sampling_params":{` + sampling(o) + seeding(o, "sampling_seed") + ignoringEOS(o)
+	return &endpoint{
+		path: "/generate", accepts: plan.Features{Model: true, Messages: true, PromptIDs: true},
+		form: formOf(o, part{`{`, sglangPrompt}, part{`,"lora_path":`, otherModel}, part{options, noValue},
+			part{`,"max_new_tokens":`, outputTokens}, fixed(o, `,"min_new_tokens":`), part{`}}`, noValue}),
+		read: func() Reader {
+			r := &sglangReader{eventReader: eventReader{streamed: o.Stream, secrets: o.Secrets}}
+			r.grammar = r
+			return r
+		},
 	}
-	d.start = func() Reader {
-		r := &sglangReader{eventReader: eventReader{streamed: o.Stream, secrets: o.Secrets}}
-		r.grammar = r
-		return r
-	}
-	return d
 }
 
 // sglangReader reads events that have the whole text so far and the number of its tokens. The number makes a token event,

@@ -1,20 +1,27 @@
 package dialect
 
-import "strconv"
+import (
+	"strconv"
+
+	"tare/internal/plan"
+)
 
 // newTGI returns the dialect of Text Generation Inference. It cannot be told to go on past an end of sequence.
-func newTGI(o Options) *native {
-	d := &native{path: "/generate", head: `{"inputs":`, limit: `,"max_new_tokens":`, shut: `}}`}
+func newTGI(o Options) *endpoint {
+	path := "/generate"
 	if o.Stream {
-		d.path = "/generate_stream"
+		path = "/generate_stream"
 	}
-	d.rest = `,"parameters":{"details":true` + tgiSampling(o) + seeding(o, "seed")
-	d.start = func() Reader {
-		r := &tgiReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
-		r.grammar = r
-		return r
+	return &endpoint{
+		path: path, accepts: plan.Features{Model: true, Messages: true},
+		form: formOf(o, part{`{"inputs":`, promptText}, part{`,"parameters":{"details":true` + tgiSampling(o) + seeding(o, "seed"), noValue},
+			part{`,"max_new_tokens":`, outputTokens}, part{`,"adapter_id":`, otherModel}, part{`}}`, noValue}),
+		read: func() Reader {
+			r := &tgiReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
+			r.grammar = r
+			return r
+		},
 	}
-	return d
 }
 
 // tgiSampling leaves out what the server refuses: a temperature of 0, for which it has do_sample, and a top_p of 1.

@@ -1,24 +1,28 @@
 package dialect
 
-import "net/url"
+import (
+	"net/url"
+
+	"tare/internal/plan"
+)
 
 // newTriton returns the dialect of Triton's generate endpoints, in front of TensorRT-LLM or another backend.
-func newTriton(o Options) *native {
-	d := &native{head: `{"text_input":`, limit: `,"max_tokens":`, shut: `}`}
-	d.path = "/v2/models/" + url.PathEscape(o.Model) + "/generate"
+func newTriton(o Options) *endpoint {
+	path := "/v2/models/" + url.PathEscape(o.Model) + "/generate"
 	if o.Stream {
-		d.path += "_stream"
+		path += "_stream"
 	}
-	d.rest = `,"stream":` + truth(o.Stream) + `,` + sampling(o, "random_seed")
-	if o.IgnoreEOS {
-		d.floor = `,"min_length":`
+	options := `,"stream":` + truth(o.Stream) + `,` + sampling(o) + seeding(o, "random_seed")
+	return &endpoint{
+		path: path, accepts: plan.Features{Messages: true},
+		form: formOf(o, part{`{"text_input":`, promptText}, part{options, noValue}, part{`,"max_tokens":`, outputTokens},
+			fixed(o, `,"min_length":`), part{`}`, noValue}),
+		read: func() Reader {
+			r := &tritonReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
+			r.grammar = r
+			return r
+		},
 	}
-	d.start = func() Reader {
-		r := &tritonReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
-		r.grammar = r
-		return r
-	}
-	return d
 }
 
 // tritonReader reads events that have a text, be it new or all so far. Nothing marks the last one: every event may be it, and

@@ -1,0 +1,169 @@
+package dialect
+
+import (
+	"encoding/base64"
+
+	"tare/internal/plan"
+)
+
+// How each endpoint spells a conversation. A request without messages is a conversation of one message, the user's prompt.
+
+func isSystem(m plan.Message) bool { return m.Role == "system" }
+
+// appendPrompt appends the prompt as a JSON string. A conversation is written in plain form, for servers that complete texts: each
+// message as its role, a colon and its text, an empty line between, and at the end the assistant's turn, "assistant:".
+func appendPrompt(dst []byte, r *plan.Request) []byte {
+	if len(r.Messages) == 0 {
+		return appendString(dst, r.Prompt)
+	}
+	dst = append(dst, '"')
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		dst = append(appendText(dst, m.Role), ": "...)
+		dst = append(appendText(dst, m.Text), `\n\n`...)
+	}
+	return append(dst, `assistant:"`...)
+}
+
+func appendPromptOrIDs(dst []byte, r *plan.Request) []byte {
+	if len(r.PromptIDs) > 0 {
+		return appendIDs(dst, r.PromptIDs)
+	}
+	return appendPrompt(dst, r)
+}
+
+func appendSGLangPrompt(dst []byte, r *plan.Request) []byte {
+	if len(r.PromptIDs) > 0 {
+		return appendIDs(append(dst, `"input_ids":`...), r.PromptIDs)
+	}
+	return appendPrompt(append(dst, `"text":`...), r)
+}
+
+func appendMessages(dst []byte, r *plan.Request, images bool) []byte {
+	if len(r.Messages) == 0 {
+		return append(appendString(append(dst, `[{"role":"user","content":`...), r.Prompt), `}]`...)
+	}
+	dst = append(dst, '[')
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if dst = separated(dst, i); images && len(m.Images) > 0 {
+			dst = appendOpenAIImages(dst, m)
+		} else {
+			dst = appendMessage(dst, m)
+		}
+	}
+	return append(dst, ']')
+}
+
+func appendMessage(dst []byte, m *plan.Message) []byte {
+	dst = append(appendString(append(dst, `{"role":`...), m.Role), `,"content":`...)
+	return append(appendString(dst, m.Text), '}')
+}
+
+// appendOpenAIImages writes a message as parts: its text, if it has any, and its images.
+func appendOpenAIImages(dst []byte, m *plan.Message) []byte {
+	dst = append(appendString(append(dst, `{"role":`...), m.Role), `,"content":[`...)
+	if m.Text != "" {
+		dst = append(appendString(append(dst, `{"type":"text","text":`...), m.Text), `},`...)
+	}
+	for i := range m.Images {
+		dst = append(separated(dst, i), `{"type":"image_url","image_url":{"url":"data:`...)
+		dst = append(appendText(dst, m.Images[i].MediaType), `;base64,`...)
+		dst = append(base64.StdEncoding.AppendEncode(dst, m.Images[i].Bytes), `"}}`...)
+	}
+	return append(dst, `]}`...)
+}
+
+func appendResponsesInput(dst []byte, r *plan.Request) []byte {
+	if len(r.Messages) == 0 {
+		return appendString(dst, r.Prompt)
+	}
+	return appendMessages(dst, r, false)
+}
+
+func appendAnthropicMessages(dst []byte, r *plan.Request) []byte {
+	if len(r.Messages) == 0 {
+		return appendMessages(dst, r, false)
+	}
+	dst = append(dst, '[')
+	n := 0
+	for i := range r.Messages {
+		if m := &r.Messages[i]; !isSystem(*m) {
+			dst = appendAnthropicMessage(separated(dst, n), m)
+			n++
+		}
+	}
+	return append(dst, ']')
+}
+
+// appendAnthropicMessage puts images before the text, as the server's makers advise.
+func appendAnthropicMessage(dst []byte, m *plan.Message) []byte {
+	if len(m.Images) == 0 {
+		return appendMessage(dst, m)
+	}
+	dst = append(appendString(append(dst, `{"role":`...), m.Role), `,"content":[`...)
+	for i := range m.Images {
+		dst = append(separated(dst, i), `{"type":"image","source":{"type":"base64","media_type":`...)
+		dst = append(appendString(dst, m.Images[i].MediaType), `,"data":"`...)
+		dst = append(base64.StdEncoding.AppendEncode(dst, m.Images[i].Bytes), `"}}`...)
+	}
+	if m.Text != "" {
+		dst = append(appendString(append(dst, `,{"type":"text","text":`...), m.Text), '}')
+	}
+	return append(dst, `]}`...)
+}
+
+func appendGeminiContents(dst []byte, r *plan.Request) []byte {
+	if len(r.Messages) == 0 {
+		return append(appendString(append(dst, `[{"role":"user","parts":[{"text":`...), r.Prompt), `}]}]`...)
+	}
+	dst = append(dst, '[')
+	n := 0
+	for i := range r.Messages {
+		if m := &r.Messages[i]; !isSystem(*m) {
+			dst = appendGeminiContent(separated(dst, n), m)
+			n++
+		}
+	}
+	return append(dst, ']')
+}
+
+// appendGeminiContent calls the assistant what the server calls it, the model.
+func appendGeminiContent(dst []byte, m *plan.Message) []byte {
+	role := m.Role
+	if role == "assistant" {
+		role = "model"
+	}
+	dst = append(appendString(append(dst, `{"role":`...), role), `,"parts":[`...)
+	for i := range m.Images {
+		dst = append(separated(dst, i), `{"inlineData":{"mimeType":`...)
+		dst = append(appendString(dst, m.Images[i].MediaType), `,"data":"`...)
+		dst = append(base64.StdEncoding.AppendEncode(dst, m.Images[i].Bytes), `"}}`...)
+	}
+	if m.Text != "" || len(m.Images) == 0 {
+		dst = append(separated(dst, len(m.Images)), `{"text":`...)
+		dst = append(appendString(dst, m.Text), '}')
+	}
+	return append(dst, `]}`...)
+}
+
+// appendSystem appends an array of what the system says, each text in an object that opens as given.
+func appendSystem(dst []byte, r *plan.Request, open string) []byte {
+	dst = append(dst, '[')
+	n := 0
+	for i := range r.Messages {
+		if m := &r.Messages[i]; isSystem(*m) {
+			dst = append(appendString(append(separated(dst, n), open...), m.Text), '}')
+			n++
+		}
+	}
+	return append(dst, ']')
+}
+
+// separated puts a comma before every element of an array but the first.
+func separated(dst []byte, i int) []byte {
+	if i == 0 {
+		return dst
+	}
+	return append(dst, ',')
+}
