@@ -1,7 +1,9 @@
-// Package schedule decides when the requests of an open stage fall due.
+// Package schedule decides when the requests of a stage fall due.
 //
-// Arrivals are made at the rate of one per unit first, as a sum of gaps in fixed-point numbers, and then brought onto the
-// stage's rate by inverting its integral. The sum is absolute: rounding a due time does not move the one after it.
+// Open arrivals are made at the rate of one per unit first, as sums of gaps in fixed-point numbers, and then brought onto the
+// stage's rate by inverting its integral. The sums are absolute: rounding a due time does not move the one after it. A Trace
+// has its times already. Of closed stages and of sessions, whose due times follow from replies, it draws what can be drawn
+// before: the think times, and when sessions start.
 package schedule
 
 import (
@@ -12,25 +14,32 @@ import (
 	"tare/internal/plan/draw"
 )
 
-// Process is a family of gaps between arrivals.
+// Process is a family of arrivals.
 type Process int
 
 const (
 	Constant Process = iota // request n falls due at n/rate; the first at 0
 	Poisson                 // exponential gaps, the first before the first request
 	Gamma                   // gamma gaps of variation 1/√shape, the first before the first request
+	Weibull                 // Weibull gaps, the first before the first request
+	MMPP                    // Poisson arrivals whose rate changes between States
+	Clients                 // the arrivals of several Clients together
 )
 
 // MaxRequests is the largest number of requests in one stage.
 const MaxRequests = 1<<32 - 1
 
-// Open is a stage in which requests do not wait for replies.
+// Open is a stage in which requests do not wait for replies. At most one of RateTo, Wave and Spike is set.
 type Open struct {
 	Process Process
-	Shape   float64 // of Gamma, within 0.05 and 100
+	Shape   float64  // of Gamma, within 0.05 and 100; of Weibull, within 0.2 and 100
+	States  []State  // of MMPP
+	Clients []Client // of Clients
 
-	Rate   float64       // requests per second, at least 1e-6
-	RateTo float64       // requests per second at the end of the window, changing linearly; 0 for a steady rate
+	Rate   float64       // requests per second in the mean, at least 1e-6
+	RateTo float64       // requests per second at the end of the window, changing linearly; 0 for none
+	Wave   Wave          // a rate that goes up and down
+	Spike  Spike         // a rate that is another one for a while
 	Window time.Duration // requests fall due within it; 0 to end by count
 	Limit  int64         // the stage ends after so many requests; 0 to end by the window
 }
@@ -38,13 +47,13 @@ type Open struct {
 // Span returns the window. For a stage that ends by count it is the one in which so many requests are expected; random
 // arrivals may end before it or after it.
 func (o Open) Span() time.Duration {
-	if o.Window > 0 {
+	switch {
+	case o.Window > 0:
 		return o.Window
+	case o.ramps():
+		return nanoseconds(float64(2*float64(o.Limit)) / (o.Rate + o.RateTo))
 	}
-	if o.steady() {
-		return o.at(uint64(o.Limit) << unit)
-	}
-	return nanoseconds(float64(2*float64(o.Limit)) / (o.Rate + o.RateTo))
+	return o.rate().at(uint64(o.Limit) << unit)
 }
 
 // Count returns how many requests the stage has. It is not known, short of drawing them, where random arrivals end by a
@@ -56,8 +65,9 @@ func (o Open) Count() (n int64, known bool) {
 	case o.Process != Constant:
 		return 0, false
 	}
+	rate := o.rate()
 	n = max(0, int64(o.Mean())-2)
-	for o.at(uint64(n)<<unit) < o.Window {
+	for rate.at(uint64(n)<<unit) < o.Window {
 		n++
 	}
 	return o.limited(n), true
@@ -65,10 +75,7 @@ func (o Open) Count() (n int64, known bool) {
 
 // Mean returns how many requests are expected, unless the limit comes first.
 func (o Open) Mean() float64 {
-	mean := float64(o.Rate * o.Span().Seconds())
-	if !o.steady() {
-		mean = float64((o.Rate+o.RateTo)/2) * o.Span().Seconds()
-	}
+	mean := o.rate().until(o.Span().Seconds())
 	if o.Limit > 0 {
 		return min(mean, float64(o.Limit))
 	}
@@ -82,89 +89,76 @@ func (o Open) limited(n int64) int64 {
 	return n
 }
 
-func (o Open) steady() bool { return o.RateTo == 0 || o.RateTo == o.Rate }
+func (o Open) ramps() bool { return o.RateTo != 0 && o.RateTo != o.Rate }
 
 // unit is the number of bits after the binary point of a sum of gaps of mean 1.
 const unit = 32
 
-// at returns when the sum of the rate reaches s, to the nearest nanosecond.
-func (o Open) at(s uint64) time.Duration {
-	if o.steady() {
-		return divide(s, o.Rate)
+// rate is the stage's rate over time.
+func (o Open) rate() rate {
+	switch {
+	case o.ramps():
+		return ramp{from: o.Rate, to: o.RateTo, span: o.Span().Seconds()}
+	case o.Wave.Period > 0:
+		return wave{mean: o.Rate, Wave: o.Wave}
+	case o.Spike.Width > 0:
+		return spike{base: o.Rate, Spike: o.Spike}
 	}
-	return o.ramp(float64(int64(s>>1)) / (1 << (unit - 1)))
+	return steady(o.Rate)
 }
 
-// divide returns s/rate in integers: due = s·10¹⁸/(2³²·q), where q is the rate in requests per 10⁹ seconds.
-func divide(s uint64, rate float64) time.Duration {
-	q := uint64(math.Round(rate * 1e9))
-	high, low := bits.Mul64(s, 1e18)
-	halfHigh, halfLow := bits.Mul64(q, 1<<(unit-1))
-	low, carry := bits.Add64(low, halfLow, 0)
-	high += halfHigh + carry
-	high, low = high>>unit, high<<(64-unit)|low>>unit
-	if high >= q {
-		return math.MaxInt64
-	}
-	due, _ := bits.Div64(high, low, q)
-	return time.Duration(min(due, math.MaxInt64))
-}
-
-// ramp inverts s = at + ½ct² for a linear ramp, which goes on at its last rate after the window. Every product is rounded
-// explicitly, so that no architecture fuses it with an addition.
-func (o Open) ramp(s float64) time.Duration {
-	span := o.Span().Seconds()
-	if whole := float64(float64((o.Rate+o.RateTo)/2) * span); s > whole {
-		return nanoseconds(span + (s-whole)/o.RateTo)
-	}
-	change := (o.RateTo - o.Rate) / span
-	root := math.Sqrt(max(0, float64(o.Rate*o.Rate)+float64(float64(2*change)*s)))
-	return nanoseconds(float64(2*s) / (o.Rate + root))
-}
-
-// nanoseconds rounds seconds to the nearest nanosecond.
-func nanoseconds(seconds float64) time.Duration {
-	ns := float64(seconds * 1e9)
-	if ns >= math.MaxInt64/2 {
-		return math.MaxInt64
-	}
-	return time.Duration(math.Round(ns))
+// sums makes the arrivals of a process of one per unit: each call gives the next one's place, in units of 2⁻³², which never
+// decreases. ok is false where there is none below 2³².
+type sums interface {
+	next(n int64) (sum uint64, ok bool) // of the n-th arrival of the stage, from 0
 }
 
 // Arrivals makes the due times of one stage, in order. It is not safe for concurrent use.
 type Arrivals struct {
-	open   Open
-	source *draw.Source
-	gamma  draw.Gamma
-	first  int64
+	rate   rate
+	sums   sums
+	window time.Duration
 	count  int64 // requests of the stage where known, otherwise its limit or the largest allowed
 	known  bool
 
 	made int64
-	sum  uint64
 	last time.Duration
 }
 
 // Arrivals starts a stage whose first request has that index.
 func (o Open) Arrivals(seed uint64, first int64) *Arrivals {
-	a := &Arrivals{open: o, first: first, source: draw.New(seed, "gap")}
+	a := &Arrivals{rate: o.rate(), sums: o.sums(seed, first), window: o.Window}
 	if a.count, a.known = o.Count(); !a.known {
 		a.count = o.limited(MaxRequests)
 	}
-	if o.Process == Gamma {
-		a.gamma = draw.NewGamma(o.Shape)
-	}
 	return a
+}
+
+func (o Open) sums(seed uint64, first int64) sums {
+	switch o.Process {
+	case Constant:
+		return even{}
+	case MMPP:
+		return newModulated(seed, first, o.States, o.Rate)
+	case Clients:
+		return newMerged(seed, first, o.Clients)
+	}
+	return &renewal{gaps: gapsOf(o.Process, o.Shape), source: draw.New(seed, "gap"), first: first}
 }
 
 // Next returns when the next request falls due, an offset from the start of the stage; ok is false after the last one.
 // Due times never decrease.
 func (a *Arrivals) Next() (due time.Duration, ok bool) {
-	if a.made == a.count || !a.advance() {
+	if a.made == a.count {
 		return 0, false
 	}
-	due = max(a.last, a.open.at(a.sum))
-	if !a.known && due >= a.open.Window {
+	sum, ok := a.sums.next(a.made)
+	if !ok {
+		a.count = a.made
+		return 0, false
+	}
+	due = max(a.last, a.rate.at(sum))
+	if !a.known && due >= a.window {
 		a.count = a.made
 		return 0, false
 	}
@@ -173,24 +167,93 @@ func (a *Arrivals) Next() (due time.Duration, ok bool) {
 	return due, true
 }
 
-// advance adds the gap before the next request to the sum; ok is false where that overflows.
-func (a *Arrivals) advance() (ok bool) {
-	var gap uint64
-	if a.open.Process == Constant {
-		gap = uint64(min(a.made, 1)) << unit
-	} else {
-		a.source.Seek(uint64(a.first + a.made))
-		gap = a.random()
+// Client returns which of the stage's Clients the last request came from; 0 without any.
+func (a *Arrivals) Client() int {
+	if m, ok := a.sums.(*merged); ok {
+		return m.last
 	}
-	sum, carry := bits.Add64(a.sum, gap, 0)
-	a.sum = sum
-	return carry == 0
+	return 0
 }
 
-func (a *Arrivals) random() uint64 {
-	const excess = 48 - unit // draw.One is 2⁴⁸
-	if a.open.Process == Gamma {
-		return (a.gamma.Draw(a.source) + 1<<(excess-1)) >> excess
+// even has an arrival at every unit.
+type even struct{}
+
+func (even) next(n int64) (sum uint64, ok bool) { return uint64(n) << unit, true }
+
+// renewal adds up independent gaps. The gap before request n is drawn at its index.
+type renewal struct {
+	gaps   gaps
+	source *draw.Source
+	first  int64
+	sum    uint64
+}
+
+func (r *renewal) next(n int64) (sum uint64, ok bool) {
+	r.source.Seek(uint64(r.first + n))
+	var carry uint64
+	r.sum, carry = bits.Add64(r.sum, (r.gaps.draw(r.source)+1<<(excess-1))>>excess, 0)
+	return r.sum, carry == 0
+}
+
+// excess is how many bits finer gaps are than sums of them: draw.One is 2⁴⁸.
+const excess = 48 - unit
+
+// gaps draws gaps of mean 1 in units of 1/draw.One.
+type gaps struct {
+	process Process
+	gamma   draw.Gamma
+	weibull draw.Weibull
+}
+
+func gapsOf(p Process, shape float64) gaps {
+	g := gaps{process: p}
+	switch p {
+	case Gamma:
+		g.gamma = draw.NewGamma(shape)
+	case Weibull:
+		g.weibull = draw.NewWeibull(shape)
 	}
-	return (a.source.Exponential() + 1<<(excess-1)) >> excess
+	return g
+}
+
+func (g *gaps) draw(s *draw.Source) uint64 {
+	switch g.process {
+	case Constant:
+		return draw.One
+	case Gamma:
+		return g.gamma.Draw(s)
+	case Weibull:
+		return g.weibull.Draw(s)
+	}
+	return s.Exponential()
+}
+
+// residual draws how long it is until the next arrival of a process that has been going on forever.
+func (g *gaps) residual(s *draw.Source) uint64 {
+	switch g.process {
+	case Constant:
+		return s.Below(draw.One)
+	case Gamma:
+		return g.gamma.Residual(s)
+	case Weibull:
+		return g.weibull.Residual(s)
+	}
+	return s.Exponential()
+}
+
+// Variation returns the asked coefficient of variation of the gaps at a steady rate; ok is false where gaps depend on each
+// other: MMPP and Clients.
+func (o Open) Variation() (cv float64, ok bool) {
+	switch o.Process {
+	case Constant:
+		return 0, true
+	case Poisson:
+		return 1, true
+	case Gamma:
+		return 1 / math.Sqrt(o.Shape), true
+	case Weibull:
+		first, second := math.Gamma(1+1/o.Shape), math.Gamma(1+2/o.Shape)
+		return math.Sqrt(second/(first*first) - 1), true
+	}
+	return 0, false
 }
