@@ -31,6 +31,13 @@ var specFlags = []specFlag{
 	{name: "timeout", key: "target.timeout", kind: "duration", usage: "longest time for one request, from its first write"},
 	{name: "connect-timeout", key: "target.connect_timeout", kind: "duration", usage: "longest time for a connection to be made"},
 	{name: "insecure", key: "target.insecure", usage: "do not check the server's certificate"},
+	{name: "http", key: "target.http", kind: "version", usage: "1.1 or 2", words: []string{plan.HTTP11, plan.HTTP2}},
+	{name: "reuse", key: "target.reuse", usage: "send one request after another over a connection"},
+	{name: "api-key-file", key: "target.api_key_file", kind: "file", usage: "API key, in place of the environment variable"},
+	{name: "api-key-header", key: "target.api_key_header", kind: "name", usage: "header that the API key goes into, such as api-key"},
+	{name: "client-cert-file", key: "target.client_cert_file", kind: "file", usage: "certificate to show to the server (PEM)"},
+	{name: "client-key-file", key: "target.client_key_file", kind: "file", usage: "its private key (PEM)"},
+	{name: "server-name", key: "target.server_name", kind: "name", usage: "name that the server's certificate must be for, where it is not the URL's host"},
 	{name: "ca-file", key: "target.ca_file", kind: "file", usage: "trust the certificates in this PEM file"},
 
 	{name: "rate", key: "load.rate", kind: "requests/s", usage: "open loop: requests per second"},
@@ -79,7 +86,7 @@ func addSpecFlags(c *cobra.Command, required ...string) (read func(args []string
 	}
 	return func(args []string) (plan.Spec, error) {
 		if len(args) > 0 {
-			draft.Set("target.url", args[0], "URL")
+			draft.Set("target.url", strings.Join(args, " "), "URL")
 		}
 		if err := readFile(draft, file, c.InOrStdin()); err != nil {
 			return plan.Spec{}, err

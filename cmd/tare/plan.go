@@ -23,14 +23,14 @@ import (
 func newPlan() *cobra.Command {
 	var requests string
 	c := &cobra.Command{
-		Use:   "plan [URL]",
+		Use:   "plan [URL...]",
 		Short: "Show what a run would send, and when",
 		Long: `Show what a run would send, and when, without sending it: the stages, how many requests fall due in each, the rate and the
 coefficient of variation of the gaps that were drawn, and the ids. Equal ids mean the same load, on every machine.`,
 		Example: `  tare plan -f spec.yaml
   tare plan http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --arrival gamma --burstiness 0.5
   tare plan -f spec.yaml --list jsonl | head`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.ArbitraryArgs,
 	}
 	read := addSpecFlags(c)
 	c.Flags().StringVar(&requests, "list", "", "list every request instead, as `jsonl` or csv")

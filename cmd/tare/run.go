@@ -30,13 +30,13 @@ type runOptions struct {
 func newRun() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
-		Use:   "run [URL]",
+		Use:   "run [URL...]",
 		Short: "Send a load to a server and report what it did",
 		Long: `Send a load to a server and report what it did.
 
-URL is the server's base (http://host:port, the path is added) or the full path of the endpoint. Flags override the keys of the spec
-file. The API key is read from the environment variable OPENAI_API_KEY, or the one that target.api_key_env names; it is
-written nowhere.
+URL is the server's base (http://host:port, the path is added) or the full path of the endpoint; several take the requests in
+turn. unix:///PATH.sock is a server behind a Unix socket. Flags override the keys of the spec file. The API key is read from the
+environment variable OPENAI_API_KEY, or the one that target.api_key_env names, or from --api-key-file; it is written nowhere.
 
 Ctrl-C stops sending and waits for what is in flight; a second one cuts it. Either way the report covers what was measured.
 
@@ -52,7 +52,7 @@ Exit codes:
   tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --header 'X-Team: blue' --strict --quiet
   tare run -f spec.yaml --seed 7 --out runs/seed-7
   tare run -f spec.yaml --dry-run`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.ArbitraryArgs,
 	}
 	read := addSpecFlags(c, "target.url", "target.model")
 	f := c.Flags()
@@ -186,7 +186,7 @@ func (l load) manifest(ctx context.Context, env record.Environment) (*record.Man
 	t := l.plan.Spec.Masked().Target
 	return &record.Manifest{
 		Schema: record.ManifestSchema, Tool: record.ThisTool(), Spec: spec, Env: env, Plan: ids,
-		Target: record.Target{URL: t.URL, Servers: t.URLs(), Model: t.Model, Endpoint: t.Endpoint, Stream: t.Stream},
+		Target: record.Target{URL: t.URL, Servers: t.URLs(), Model: t.Model, Endpoint: t.Endpoint, Stream: t.Stream, HTTP: t.HTTP, Insecure: t.Insecure},
 	}, nil
 }
 

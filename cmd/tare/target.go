@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -11,8 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"tare/internal/drive"
 	"tare/internal/drive/dialect"
@@ -34,14 +34,24 @@ func targetOf(spec plan.Spec, d dialect.Dialect) (target, error) {
 	if err != nil {
 		return target{}, misused(err, "")
 	}
-	key, err := apiKey(t.APIKeyEnv)
+	if t.HTTP == plan.HTTP2 {
+		return target{}, misused(errors.New("target.http: 2 is not carried yet"), "set target.http: \"1.1\"")
+	}
+	key, err := apiKey(t)
+	if err != nil {
+		return target{}, err
+	}
+	values, err := headerValues(t.Headers)
 	if err != nil {
 		return target{}, err
 	}
 	out := target{}
+	if t.Insecure {
+		out.warnings = []string{"the server's certificate is not checked (target.insecure): whoever answers is taken for the server"}
+	}
 	for _, s := range servers {
-		h := headers{keyName: d.Auth().KeyHeader}
-		h.add(t, spec.Masked().Target, d.Auth().Header)
+		h := headers{keyName: keyHeader(t, d.Auth())}
+		h.add(t, values, spec.Masked().Target, d.Auth().Header)
 		h.authorize(t, s.User, key)
 		server := drive.Server{Network: s.Network, Address: s.Address, Host: s.Host, Path: s.Path, Header: h.lines}
 		if s.Secure {
@@ -73,12 +83,24 @@ type headers struct {
 	lines, secrets, warnings []string
 }
 
-// add takes the user's headers in, and those of the dialect that the user does not give.
-func (h *headers) add(t, masked plan.Target, own []string) {
-	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
-		h.lines = append(h.lines, name+": "+t.Headers[name])
-		if masked.Headers[name] != t.Headers[name] {
-			h.secrets = append(h.secrets, t.Headers[name])
+// keyHeader is the header that the API key goes into; empty for a bearer token.
+func keyHeader(t plan.Target, auth dialect.Auth) string {
+	switch {
+	case strings.EqualFold(t.APIKeyHeader, "Authorization"):
+		return ""
+	case t.APIKeyHeader != "":
+		return t.APIKeyHeader
+	}
+	return auth.KeyHeader
+}
+
+// add takes the user's headers in, and those of the dialect that the user does not give. A value is secret that the spec does
+// not hold, or does not show.
+func (h *headers) add(t plan.Target, values map[string]string, masked plan.Target, own []string) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		h.lines = append(h.lines, name+": "+values[name])
+		if masked.Headers[name] != values[name] {
+			h.secrets = append(h.secrets, values[name])
 		}
 	}
 	for _, line := range own {
@@ -90,9 +112,8 @@ func (h *headers) add(t, masked plan.Target, own []string) {
 
 // authorize chooses who the requests come from. What was written for this run goes before what is in the environment: a header of
 // the user's, then user info of the URL, then the API key.
-func (h *headers) authorize(t plan.Target, user *url.Userinfo, key string) {
+func (h *headers) authorize(t plan.Target, user *url.Userinfo, key secret) {
 	const byUser = "user info of the URL"
-	byKey := "the API key in the environment variable " + t.APIKeyEnv
 	own := headerNamed(t, "Authorization")
 	if own == "" && h.keyName != "" {
 		own = headerNamed(t, h.keyName)
@@ -116,7 +137,7 @@ func (h *headers) authorize(t plan.Target, user *url.Userinfo, key string) {
 	}
 	choose(own != "", "the header "+own, "", "")
 	choose(user != nil, byUser, "Authorization: Basic ", basicToken(user))
-	choose(key != "", byKey, keyPrefix, key)
+	choose(key.value != "", "the API key in the "+key.place, keyPrefix, key.value)
 }
 
 // headerNamed returns name if the user gives a header of that name, in any case.
@@ -134,21 +155,15 @@ func basicToken(user *url.Userinfo) string {
 	return base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
 }
 
-// apiKey reads the key from its environment variable, without the space around it. A line break within it would begin another header.
-func apiKey(variable string) (key string, err error) {
-	if variable == "" {
-		return "", nil
-	}
-	key = strings.TrimSpace(os.Getenv(variable))
-	if strings.ContainsFunc(key, unicode.IsControl) || !utf8.ValidString(key) {
-		return "", misused(fmt.Errorf("environment variable %s: the API key must not have line breaks or other control characters", variable),
-			"set it to the bare key, on one line")
-	}
-	return key, nil
-}
-
 func tlsConfig(t plan.Target, name string) (*tls.Config, error) {
-	c := &tls.Config{ServerName: name, InsecureSkipVerify: t.Insecure, MinVersion: tls.VersionTLS12}
+	c := &tls.Config{ServerName: cmp.Or(t.ServerName, name), InsecureSkipVerify: t.Insecure, MinVersion: tls.VersionTLS12}
+	if t.ClientCertFile != "" {
+		pair, err := tls.LoadX509KeyPair(t.ClientCertFile, t.ClientKeyFile)
+		if err != nil {
+			return nil, misused(fmt.Errorf("target.client_cert_file, target.client_key_file: %w", err), "both must be in PEM form, and belong together")
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
 	if t.CAFile == "" {
 		return c, nil
 	}
@@ -171,7 +186,7 @@ func driveConfig(s plan.Spec, t target) drive.Config {
 	}
 	return drive.Config{
 		Servers: t.servers, Secrets: t.secrets, RunID: "tare-" + shortID(),
-		Timeout: s.Target.Timeout, ConnectTimeout: s.Target.ConnectTimeout, IdleTimeout: s.Target.IdleTimeout, Drain: s.Load.Drain,
+		Timeout: s.Target.Timeout, ConnectTimeout: s.Target.ConnectTimeout, IdleTimeout: s.Target.IdleTimeout, NoReuse: !s.Target.Reuse, Drain: s.Load.Drain,
 		Engine: s.Client.Engine, Loops: loops, Procs: s.Client.Procs, Connections: s.Client.Connections, Spin: s.Client.Spin,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,6 +129,98 @@ func TestAnAPIKeyCannotAddAHeader(t *testing.T) {
 	got, err := targetOf(spec, spoken(t, spec))
 	if want := []string{"Authorization: Bearer sk-secret"}; err != nil || !slices.Equal(got.servers[0].Header, want) {
 		t.Errorf("line break behind the key: got %+v, %v, want %q", got.servers, err, want)
+	}
+}
+
+func TestTheAPIKeyComesFromItsFile(t *testing.T) {
+	t.Setenv("KEY_OF_THE_TEST", "sk-environment")
+	for _, c := range []struct{ text, header, endpoint, want string }{
+		{"  sk-file \nsecond line\n", "", "openai-chat", "Authorization: Bearer sk-file"},
+		{"sk-file", "api-key", "openai-chat", "api-key: sk-file"},
+		{"sk-file", "", "anthropic-messages", "x-api-key: sk-file"},
+		{"sk-file", "authorization", "anthropic-messages", "Authorization: Bearer sk-file"},
+	} {
+		spec := plan.Defaults()
+		spec.Target.URL, spec.Target.Endpoint, spec.Target.APIKeyEnv = "http://a", c.endpoint, "KEY_OF_THE_TEST"
+		spec.Target.APIKeyFile, spec.Target.APIKeyHeader = keep(t, c.text), c.header
+		got, err := targetOf(spec, spoken(t, spec))
+		if err != nil || !slices.Contains(got.servers[0].Header, c.want) || !slices.Equal(got.secrets, []string{"sk-file"}) {
+			t.Errorf("%+v: got %+v, secrets %q, error %v", c, got.servers, got.secrets, err)
+		}
+		if shown := spec.String(); !strings.Contains(shown, spec.Target.APIKeyFile) || strings.Contains(shown, "sk-") {
+			t.Errorf("the printed spec must name the file and not the key:\n%s", shown)
+		}
+	}
+	for text, want := range map[string]string{"\n": "is empty", "sk-\x01secret\n": "control characters"} {
+		spec := plan.Defaults()
+		spec.Target.URL, spec.Target.APIKeyFile = "http://a", keep(t, text)
+		_, err := targetOf(spec, spoken(t, spec))
+		if e := asExit(err); e.code != exitUsage || !strings.Contains(e.text(), want) || strings.Contains(e.text(), "secret") {
+			t.Errorf("%q: got code %d and %q, want 2 and %q without the key", text, e.code, e.text(), want)
+		}
+	}
+}
+
+// keep writes a file and returns its path.
+func keep(t *testing.T, text string) string {
+	path := filepath.Join(t.TempDir(), "kept")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestHeaderValuesComeFromEnvironmentAndFiles(t *testing.T) {
+	t.Setenv("VALUE_OF_THE_TEST", "one")
+	spec := plan.Defaults()
+	spec.Target.URL = "http://a http://b"
+	spec.Target.Headers = map[string]string{"X-Route": "env:VALUE_OF_THE_TEST", "X-Token": "file:" + keep(t, "two\n"), "X-Plain": "http:x"}
+	got, err := targetOf(spec, spoken(t, spec))
+	want := []string{"X-Plain: http:x", "X-Route: one", "X-Token: two"}
+	if err != nil || len(got.servers) != 2 {
+		t.Fatalf("got %+v, %v, want two servers", got, err)
+	}
+	for _, s := range got.servers {
+		if !slices.Equal(s.Header, want) {
+			t.Errorf("header: got %q, want %q", s.Header, want)
+		}
+	}
+	if !slices.Equal(got.secrets, []string{"one", "two"}) {
+		t.Errorf("secrets: got %q, want what was read, each once", got.secrets)
+	}
+	if shown := spec.String(); !strings.Contains(shown, "env:VALUE_OF_THE_TEST") || strings.Contains(shown, "two") {
+		t.Errorf("the printed spec must name the places and not the values:\n%s", shown)
+	}
+	spec.Target.Headers = map[string]string{"X-Token": "env:NOT_SET_IN_THE_TEST"}
+	if _, err := targetOf(spec, spoken(t, spec)); err == nil || !strings.Contains(err.Error(), "NOT_SET_IN_THE_TEST is not set") {
+		t.Errorf("got %v, want that the variable is not set", err)
+	}
+}
+
+func TestSocketsAndSeveralServersAreResolved(t *testing.T) {
+	spec := plan.Defaults()
+	spec.Target.URL = "unix:///run/a%20b.sock:/v1?x=1 unix:///run/c.sock"
+	got, err := targetOf(spec, spoken(t, spec))
+	if err != nil || len(got.servers) != 2 {
+		t.Fatalf("got %+v, %v, want two servers", got, err)
+	}
+	for i, want := range []string{"unix /run/a b.sock localhost /v1/chat/completions?x=1", "unix /run/c.sock localhost /v1/chat/completions"} {
+		s := got.servers[i]
+		if text := s.Network + " " + s.Address + " " + s.Host + " " + s.Path; text != want {
+			t.Errorf("server %d: got %s, want %s", i, text, want)
+		}
+	}
+}
+
+func TestAnUncheckedCertificateIsWarnedOf(t *testing.T) {
+	spec := plan.Defaults()
+	spec.Target.URL, spec.Target.Insecure, spec.Target.ServerName = "https://a", true, "b"
+	got, err := targetOf(spec, spoken(t, spec))
+	if err != nil || len(got.warnings) != 1 || !strings.Contains(got.warnings[0], "target.insecure") {
+		t.Errorf("got %q, %v, want a warning that names target.insecure", got.warnings, err)
+	}
+	if c := got.servers[0].TLS; c == nil || !c.InsecureSkipVerify || c.ServerName != "b" {
+		t.Errorf("TLS: got %+v, want the name b, unchecked", c)
 	}
 }
 

@@ -27,6 +27,7 @@ func (s *Spec) check(present presence) Faults {
 			faults = append(faults, Fault{Key: "target.headers." + name, Reason: reason, Hint: maskHint(s.Target.Headers[name])})
 		}
 	}
+	faults = append(faults, s.transportFaults()...)
 	for i := range s.Load.Stages {
 		faults = append(faults, valueFaults(stageKeys, &s.Load.Stages[i], stagePath(i)+".", present)...)
 	}

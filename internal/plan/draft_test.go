@@ -232,19 +232,26 @@ func TestDrainIsTheTimeoutUnlessGiven(t *testing.T) {
 
 const everything = `
 target:
-  url: http://127.0.0.1:8000/prefix
+  url: https://127.0.0.1:8000/prefix https://[::1]:8000
   model: "org/model: 7B"
   endpoint: openai-chat
   stream: false
   continuous_usage: true
   return_token_ids: true
-  headers: {X-Route: "a # b", X-Yes: yes}
+  headers: {X-Route: "a # b", X-Yes: yes, X-Token: "env:T"}
   api_key_env: KEY
+  api_key_file: /run/key
+  api_key_header: api-key
   timeout: 1h
   connect_timeout: 1m30s
   idle_timeout: 3.5s
+  http: "1.1"
+  reuse: true
   insecure: true
   ca_file: /etc/ca.pem
+  client_cert_file: /etc/me.pem
+  client_key_file: /etc/me.key
+  server_name: llm.example
 load:
   seed: 18446744073709551615
   arrival: gamma
@@ -411,6 +418,39 @@ func TestAFullPathMustGoWithTheRest(t *testing.T) {
 		_, err := tc.target.Servers("/x")
 		if got := fmt.Sprint(err); tc.want == "" && err != nil || !strings.Contains(got, tc.want) {
 			t.Errorf("%+v: got %v, want %q", tc.target, err, tc.want)
+		}
+	}
+}
+
+func TestKeysOfTheTransportMustGoTogether(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{"url: http://h, insecure: true", "target.insecure: goes with https:// only, which target.url http://h is not"},
+		{"url: 'http://h https://i'", "target.url: must begin with the same scheme for all servers, got http:// and https://"},
+		{"url: 'http://h http://i/v1/chat/completions'", "target.url: must be bases for all servers, or full paths for all"},
+		{"url: 'unix://run/x.sock'", "target.url: must name a socket by its absolute path: \"unix://run/x.sock\""},
+		{"url: 'unix:///run/x.sock:v1'", "target.url: must have a path that begins with / behind the socket's: \"unix:///run/x.sock:v1\""},
+		{"url: 'unix:///" + strings.Repeat("x", 107) + "'", "target.url: must name a socket by a path of at most 107 bytes: \"unix:///" + strings.Repeat("x", 107) + "\""},
+		{"url: 'http://u:p w@h'", "target.url: is not a URL: \"http://***@h\""},
+		{"url: 'http://a:p@h ftp://b:q@i'", "target.url: must begin with http://, https:// or unix://, got \"ftp://***@i\""},
+		{"url: https://h, client_cert_file: a", "target.client_cert_file: needs target.client_key_file"},
+		{"url: https://h, client_key_file: a", "target.client_key_file: needs target.client_cert_file"},
+		{"http: '2', reuse: false", "target.reuse: must be true with target.http 2"},
+		{"http: '3'", "target.http: must be 1.1 or 2, got \"3\""},
+		{"api_key_header: 'a b'", "target.api_key_header: \"a b\" is not a header name"},
+		{"headers: {X-A: 'env:'}", "target.headers.X-A: the value of X-A names nothing to read it from"},
+	} {
+		got := faultsOf(t, draft(enough+"target: {"+tc.text+"}\n"))
+		if len(got) != 1 || !strings.HasSuffix(got[0], ": "+tc.want) {
+			t.Errorf("%s: got %q, want %q", tc.text, got, tc.want)
+		}
+	}
+	for _, tc := range []struct{ text, want string }{
+		{"target: {http: '2'}\nclient: {engine: epoll}\n", "client.engine: goes with target.http 1.1 only, got epoll"},
+		{"target: {reuse: false}\nclient: {connections: 3}\n", "client.connections: goes with target.reuse only"},
+	} {
+		got := faultsOf(t, draft(enough+tc.text))
+		if len(got) != 1 || !strings.HasSuffix(got[0], ": "+tc.want) {
+			t.Errorf("%s: got %q, want %q", tc.text, got, tc.want)
 		}
 	}
 }

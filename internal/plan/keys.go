@@ -66,11 +66,20 @@ var specKeys = []key[Spec]{
 	},
 	{
 		name: "target.headers", field: func(s *Spec) any { return &s.Target.Headers }, loose: true,
-		about: "Further request headers by name. Secret values are sent but never printed or stored.",
+		about: "Further request headers by name. A value env:NAME or file:PATH is read from there. Secret values are sent but never printed or stored.",
 	},
 	{
 		name: "target.api_key_env", field: func(s *Spec) any { return &s.Target.APIKeyEnv },
 		about: "Environment variable that holds the API key; ANTHROPIC_API_KEY or GEMINI_API_KEY with these endpoints. No key is sent if it is not set, or if this is empty.",
+	},
+	{
+		name: "target.api_key_file", field: func(s *Spec) any { return &s.Target.APIKeyFile }, loose: true,
+		about: "File whose first line is the API key, in place of the environment variable.",
+	},
+	{
+		name: "target.api_key_header", field: func(s *Spec) any { return &s.Target.APIKeyHeader }, loose: true,
+		about: "Header that the API key goes into, such as api-key; without it the endpoint's own: Authorization as a bearer token, with most.",
+		rule:  func(s Spec) (reason, hint string) { return headerFault(s.Target.APIKeyHeader, "key"), "" },
 	},
 	{
 		name: "target.timeout", field: func(s *Spec) any { return &s.Target.Timeout }, above: true, most: month,
@@ -85,12 +94,33 @@ var specKeys = []key[Spec]{
 		about: "Idle connections are closed after this time; it should be shorter than the server's own.",
 	},
 	{
+		name: "target.http", field: func(s *Spec) any { return &s.Target.HTTP },
+		oneOf: []string{HTTP11, HTTP2},
+		about: "Version of HTTP. With 2, requests share connections, and the kernel's receive stamps of each are lost.",
+	},
+	{
+		name: "target.reuse", field: func(s *Spec) any { return &s.Target.Reuse },
+		about: "Send one request after another over a connection. Without it each has a connection of its own, made when it is due.",
+	},
+	{
 		name: "target.insecure", field: func(s *Spec) any { return &s.Target.Insecure },
-		about: "Do not check the server's certificate.",
+		about: "Do not check the server's certificate. The report says so.",
 	},
 	{
 		name: "target.ca_file", field: func(s *Spec) any { return &s.Target.CAFile }, loose: true,
 		about: "PEM file of the certificate authorities to trust instead of the system's.",
+	},
+	{
+		name: "target.client_cert_file", field: func(s *Spec) any { return &s.Target.ClientCertFile }, loose: true,
+		about: "PEM file of the certificate to show to the server, with those between it and its authority.",
+	},
+	{
+		name: "target.client_key_file", field: func(s *Spec) any { return &s.Target.ClientKeyFile }, loose: true,
+		about: "PEM file of that certificate's private key.",
+	},
+	{
+		name: "target.server_name", field: func(s *Spec) any { return &s.Target.ServerName }, loose: true,
+		about: "Name that the server's certificate must be for, and that TLS asks for, where it is not the URL's host.",
 	},
 
 	{
@@ -430,6 +460,8 @@ func headerFault(name, value string) string {
 		return fmt.Sprintf("the value of %s must not have line breaks or other control characters", name)
 	case value == mask:
 		return fmt.Sprintf("the value of %s is masked", name)
+	case value == SourceEnv+":" || value == SourceFile+":":
+		return fmt.Sprintf("the value of %s names nothing to read it from", name)
 	}
 	for _, owned := range []string{"Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection"} {
 		if strings.EqualFold(name, owned) {

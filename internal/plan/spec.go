@@ -19,6 +19,9 @@ const (
 	ArrivalPoisson  = "poisson"
 	ArrivalGamma    = "gamma"
 
+	HTTP11 = "1.1"
+	HTTP2  = "2"
+
 	EngineAuto      = "auto"
 	EngineEpoll     = "epoll"
 	EngineGoroutine = "goroutine"
@@ -45,7 +48,7 @@ type Spec struct {
 
 // Target says which server and how to speak to it.
 type Target struct {
-	URL             string            `yaml:"url"` // base (http://host:port[/prefix]) or full path
+	URL             string            `yaml:"url"` // base (http://host:port[/prefix]) or full path; several are separated by spaces
 	Model           string            `yaml:"model"`
 	Endpoint        string            `yaml:"endpoint"` // one of Endpoints
 	Stream          bool              `yaml:"stream"`
@@ -53,11 +56,18 @@ type Target struct {
 	ReturnTokenIDs  bool              `yaml:"return_token_ids"` // ask for token ids in every event (vLLM)
 	Headers         map[string]string `yaml:"headers"`          // extra request headers
 	APIKeyEnv       string            `yaml:"api_key_env"`      // environment variable that holds the API key
+	APIKeyFile      string            `yaml:"api_key_file"`     // file that holds it, in place of the environment
+	APIKeyHeader    string            `yaml:"api_key_header"`   // header it goes into; empty for the endpoint's own way
 	Timeout         time.Duration     `yaml:"timeout"`          // whole request, from its first write
 	ConnectTimeout  time.Duration     `yaml:"connect_timeout"`
 	IdleTimeout     time.Duration     `yaml:"idle_timeout"` // idle connections are closed after this, before the server does
+	HTTP            string            `yaml:"http"`         // version: HTTP11 or HTTP2
+	Reuse           bool              `yaml:"reuse"`        // a connection carries one request after another
 	Insecure        bool              `yaml:"insecure"`     // skip certificate checks
 	CAFile          string            `yaml:"ca_file"`
+	ClientCertFile  string            `yaml:"client_cert_file"`
+	ClientKeyFile   string            `yaml:"client_key_file"`
+	ServerName      string            `yaml:"server_name"` // that the certificate must be for; empty for the URL's host
 }
 
 // Load says when requests are sent.
@@ -110,7 +120,7 @@ func Defaults() Spec {
 	s := Spec{
 		Target: Target{
 			Endpoint: EndpointChat, Stream: true, APIKeyEnv: keyVariable(EndpointChat), Timeout: 2 * time.Minute,
-			ConnectTimeout: 10 * time.Second, IdleTimeout: 4 * time.Second,
+			ConnectTimeout: 10 * time.Second, IdleTimeout: 4 * time.Second, HTTP: HTTP11, Reuse: true,
 		},
 		Load:     Load{Seed: 1, Arrival: ArrivalPoisson, Burstiness: 1},
 		Workload: Workload{InputTokens: 128, OutputTokens: 32, TopP: 1},

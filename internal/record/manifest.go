@@ -62,6 +62,8 @@ type Target struct {
 	Model    string   `json:"model"`
 	Endpoint string   `json:"endpoint"`
 	Stream   bool     `json:"stream"`
+	HTTP     string   `json:"http,omitempty"`     // version, "1.1" or "2"
+	Insecure bool     `json:"insecure,omitempty"` // its certificate was not checked
 }
 
 // Client is how the load was sent.
