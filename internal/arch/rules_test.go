@@ -10,6 +10,8 @@ var imports = map[string][]string{
 	"internal/plan/schedule": {"internal/plan/draw"},
 	"internal/plan/workload": {"internal/plan/draw"},
 
+	"internal/plan/tokenizer": {"internal/plan/draw"},
+
 	"internal/drive":         {"internal/drive/clock", "internal/drive/dialect", "internal/drive/wire", "internal/plan", "internal/record"},
 	"internal/drive/clock":   {},
 	"internal/drive/wire":    {"internal/drive/clock"},
