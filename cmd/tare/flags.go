@@ -71,10 +71,16 @@ var specFlags = []specFlag{
 func addSpecFlags(c *cobra.Command, required ...string) (read func(args []string) (plan.Spec, error)) {
 	draft := new(plan.Draft)
 	draft.Require(required...)
+	return addFlags(c, specFlags, draft)
+}
+
+// addFlags gives c some flags of the spec, and -f. read returns the spec that they, the file, the argument and what draft has
+// already make.
+func addFlags(c *cobra.Command, flags []specFlag, draft *plan.Draft) (read func(args []string) (plan.Spec, error)) {
 	defaults := defaultTexts()
 	var file string
 	c.Flags().StringVarP(&file, "file", "f", "", "read the spec from this `file`; - for stdin")
-	for _, f := range specFlags {
+	for _, f := range flags {
 		flag := c.Flags().VarPF(specValue{f, draft}, f.name, "", f.usage)
 		flag.DefValue = defaults[f.key]
 		if f.kind == "" {

@@ -15,6 +15,7 @@ with a verdict on how much of each number could be the client's own.
 
 A run writes a directory of facts; every number is computed from that directory.`,
 		Example: `  tare demo
+  tare probe http://127.0.0.1:8000
   tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s
   tare run -f spec.yaml --out runs/today
   tare report runs/today`,
@@ -24,7 +25,7 @@ A run writes a directory of facts; every number is computed from that directory.
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.Version = toolLine()
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newRun(), newPlan(), newReport(), newSim(), newDemo(), newSpec(), newVersion(), newExitCodes())
+	root.AddCommand(newRun(), newPlan(), newProbe(), newReport(), newSim(), newDemo(), newSpec(), newVersion(), newExitCodes())
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if !c.Runnable() && c.HasSubCommands() {

@@ -55,7 +55,7 @@ func sameCode(ts *testscript.TestScript, err error, want string) {
 	}
 }
 
-// simulate starts a simulated server for the rest of the script and puts its address into $SIM: simulate --ttft 5ms.
+// simulate starts a simulated server for the rest of the script and puts its URL into $SIM, its address into $ADDRESS: simulate --ttft 5ms.
 func simulate(ts *testscript.TestScript, neg bool, args []string) {
 	tare, err := exec.LookPath("tare")
 	ts.Check(err)
@@ -64,6 +64,7 @@ func simulate(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { ts.Check(s.stop()) })
 	ts.Setenv("SIM", "http://"+s.addr)
 	ts.Setenv("SECURE_SIM", "https://"+s.addr)
+	ts.Setenv("ADDRESS", s.addr)
 }
 
 // lines counts the lines of the last stdout: lines 20.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -444,27 +443,5 @@ func TestAPlanOfNothingIsCalledSo(t *testing.T) {
 	}
 	if g := gate(t, s, "T1"); !strings.Contains(g.Hint, "plan at least one request") {
 		t.Errorf("hint: got %q, want what to plan", g.Hint)
-	}
-}
-
-func TestServersHaveTheirOwnOutcomes(t *testing.T) {
-	m := twoStages()
-	if s := summarize(t, m, requests(nil)); s.Servers != nil {
-		t.Errorf("one server: got %+v, want none listed", s.Servers)
-	}
-	m.Target.Servers = []string{"http://a", "http://b", "http://c"}
-	s := summarize(t, m, requests(func(x *record.Exchange) *record.Exchange {
-		if x.Index%3 == 1 {
-			fail(x, record.Reset, "gone")
-		}
-		return x
-	}))
-	want := []judge.Server{
-		{URL: "http://a", Outcomes: judge.Outcomes{Completed: 333}}, // 102, 105 … 1098
-		{URL: "http://b", Outcomes: judge.Outcomes{Reset: 334}},     // 100, 103 … 1099
-		{URL: "http://c", Outcomes: judge.Outcomes{Completed: 333}},
-	}
-	if !slices.Equal(s.Servers, want) {
-		t.Errorf("got %+v, want %+v: warm-up left out", s.Servers, want)
 	}
 }

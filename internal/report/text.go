@@ -37,7 +37,6 @@ func Text(w io.Writer, s *judge.Summary) error {
 	writeTable(&b, latencyColumns(), s)
 	writeNotes(&b, s, bytes.Contains(b.Bytes()[tables:], []byte(" "+weak)))
 	writeOutcomes(&b, s)
-	writeServers(&b, s)
 	writeDelays(&b, s)
 	writeWarnings(&b, s)
 	writeFiles(&b, s)
@@ -68,12 +67,6 @@ func writeRun(b *bytes.Buffer, s *judge.Summary) {
 	streamed := "streamed"
 	if !r.Target.Stream {
 		streamed = "not streamed"
-	}
-	if r.Target.HTTP == "2" {
-		streamed += ", HTTP/2"
-	}
-	if r.Target.Insecure {
-		streamed += ", certificate not checked"
 	}
 	wrap(b, "target  ", fmt.Sprintf("%s · %s · %s, %s", r.Target.URL, r.Target.Model, r.Target.Endpoint, streamed))
 	stamps := "kernel receive stamps"
@@ -308,7 +301,12 @@ func writeNotes(b *bytes.Buffer, s *judge.Summary, marked bool) {
 }
 
 func writeOutcomes(b *bytes.Buffer, s *judge.Summary) {
-	parts := counts(&s.Total.Outcomes)
+	parts := []string{}
+	for _, o := range record.Outcomes {
+		if n := *s.Total.Outcomes.Of(o); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", o, n))
+		}
+	}
 	if s.Total.Missing > 0 {
 		parts = append(parts, fmt.Sprintf("unrecorded %d", s.Total.Missing))
 	}
@@ -322,26 +320,6 @@ func writeOutcomes(b *bytes.Buffer, s *judge.Summary) {
 			what += ": " + f.Message
 		}
 		wrap(b, fmt.Sprintf("  %6d × ", f.Requests), clip(printable(what), 2*width-40))
-	}
-}
-
-// counts spells the outcomes that there were.
-func counts(o *judge.Outcomes) (parts []string) {
-	for _, which := range record.Outcomes {
-		if n := *o.Of(which); n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", which, n))
-		}
-	}
-	return parts
-}
-
-// writeServers says what became of the requests to each server, if there are several.
-func writeServers(b *bytes.Buffer, s *judge.Summary) {
-	head := "servers   "
-	for i := range s.Servers {
-		at := &s.Servers[i]
-		wrap(b, head, printable(at.URL)+": "+strings.Join(counts(&at.Outcomes), " · "))
-		head = "          "
 	}
 }
 
