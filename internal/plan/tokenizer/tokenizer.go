@@ -197,7 +197,9 @@ func (t *Tokenizer) appendWord(dst []uint32, word []byte) []uint32 {
 		return append(dst, known.tokens...)
 	}
 	begin := len(dst)
-	dst = t.appendMerged(dst, word)
+	if dst = t.appendMerged(dst, word); t.whole && len(dst) == begin+1 {
+		return dst // found as quickly without a slot
+	}
 	slot.Store(&cachedWord{word: string(word), tokens: append([]uint32(nil), dst[begin:]...)})
 	return dst
 }
@@ -276,7 +278,7 @@ type cachedWord struct {
 }
 
 const (
-	cacheBits     = 15
+	cacheBits     = 16
 	longestCached = 64 // bytes
 )
 
