@@ -169,52 +169,69 @@ func (oct *octave) sum(o int) *big.Int {
 }
 
 // Quantile returns the value at a level given in parts per million, by nearest rank: of n values in ascending order the one
-// at rank ceil(n·ppm/10⁶), the first for 0. Ranks 1 and n are exact; any other comes out as the mean of its bucket.
-func (d *Distribution) Quantile(ppm int64) (v float64, ok bool) {
-	if d.n == 0 {
+// at rank ceil(n·ppm/10⁶), the first for 0.
+func (d *Distribution) Quantile(ppm int64) (v float64, ok bool) { return d.At(rankOf(d.n, ppm)) }
+
+// At returns the value at a rank, from 1 for the least to n for the greatest. Those two are exact; any other comes out as the mean
+// of its bucket. ok is false for ranks that no value has.
+func (d *Distribution) At(rank int64) (v float64, ok bool) {
+	switch {
+	case rank < 1 || rank > d.n:
 		return 0, false
-	}
-	rank := d.rank(ppm)
-	switch rank {
-	case 1:
+	case rank == 1:
 		return float64(d.min), true
-	case d.n:
+	case rank == d.n:
 		return float64(d.max), true
 	}
-	left := uint64(rank)
+	left := rank
+	for c := range d.cells {
+		if left <= c.count {
+			return c.mean, true
+		}
+		left -= c.count
+	}
+	return float64(d.max), true
+}
+
+// cell is a bucket that holds values.
+type cell struct {
+	place int // ascends with the values; equal in all distributions for equal values
+	count int64
+	mean  float64
+}
+
+// cells yields the buckets that hold values, in ascending order.
+func (d *Distribution) cells(yield func(cell) bool) {
 	for o := octaves - 1; o >= 0; o-- {
 		if oct := d.sides[1][o]; oct != nil {
 			for i := subs - 1; i >= 0; i-- {
-				if left <= oct[i].count {
-					return -oct.mean(o, i), true
+				if n := oct[i].count; n > 0 && !yield(cell{-1 - o*subs - i, int64(n), -oct.mean(o, i)}) {
+					return
 				}
-				left -= oct[i].count
 			}
 		}
 	}
 	for o, oct := range d.sides[0] {
 		if oct != nil {
 			for i := range oct {
-				if left <= oct[i].count {
-					return oct.mean(o, i), true
+				if n := oct[i].count; n > 0 && !yield(cell{o*subs + i, int64(n), oct.mean(o, i)}) {
+					return
 				}
-				left -= oct[i].count
 			}
 		}
 	}
-	return float64(d.max), true
 }
 
-// rank is ceil(n·ppm/10⁶) without overflow, kept in 1…n.
-func (d *Distribution) rank(ppm int64) int64 {
+// rankOf is ceil(n·ppm/10⁶) without overflow, kept in 1…n, and 0 for no values.
+func rankOf(n, ppm int64) int64 {
 	const whole = 1_000_000
 	ppm = min(max(ppm, 0), whole)
-	high, low := bits.Mul64(uint64(d.n), uint64(ppm))
+	high, low := bits.Mul64(uint64(n), uint64(ppm))
 	rank, rest := bits.Div64(high, low, whole)
 	if rest > 0 {
 		rank++
 	}
-	return min(max(int64(rank), 1), d.n)
+	return min(max(int64(rank), 1), n)
 }
 
 // mean is the mean magnitude in bucket i of octave o, which holds at least one value.

@@ -17,9 +17,15 @@ const (
 )
 
 // Backed reports whether n independent values are enough for a two-sided 95 % interval around the quantile at ppm to
-// exist: n ≥ ln 0.025 / ln p, p being the distance of the level from the far end. 368 values back a p99, 3,688 a p99.9.
-// Values of one loaded server are rarely independent, so that this is the least that can be asked.
-func Backed(n, ppm int64) bool {
+// exist. Values of one loaded server are rarely independent, so that this is the least that can be asked.
+func Backed(n, ppm int64) bool { return n >= Least(ppm) }
+
+// Least is how many independent values back the quantile at ppm: n ≥ ln 0.025 / ln p, p being the distance of the level from the
+// far end. It is 368 for a p99 and 3,688 for a p99.9.
+func Least(ppm int64) int64 {
 	p := float64(max(ppm, 1_000_000-ppm)) / 1_000_000
-	return float64(n) >= math.Log(0.025)/math.Log(p)
+	if p >= 1 {
+		return math.MaxInt64
+	}
+	return int64(math.Ceil(math.Log(0.025) / math.Log(p)))
 }

@@ -1,0 +1,81 @@
+package stats
+
+import "math"
+
+// Cohort is the planned requests of one metric in the order of their due times, however each ended. It keeps eight bytes of each, and the
+// order is what its intervals come from; where only quantiles are asked for, an Incidence alone will do. The zero value is empty and ready.
+type Cohort struct {
+	all    Incidence
+	values []int64 // math.MaxInt64 for one that did not complete
+}
+
+// Complete adds a request that completed with a value.
+func (c *Cohort) Complete(v int64) {
+	c.all.Completed.Add(v)
+	c.values = append(c.values, v)
+}
+
+// Fail adds one that failed at a time, counted like the values; 0 for one that was never sent.
+func (c *Cohort) Fail(at int64) {
+	c.all.Failed.Add(at)
+	c.values = append(c.values, math.MaxInt64)
+}
+
+// Censor adds one that was given up at a time, without a value until then.
+func (c *Cohort) Censor(at int64) {
+	c.all.Censored.Add(at)
+	c.values = append(c.values, math.MaxInt64)
+}
+
+// Incidence returns the requests without their order. It belongs to the cohort.
+func (c *Cohort) Incidence() *Incidence { return &c.all }
+
+// Estimates gives the quantiles at levels in parts per million, with intervals where the requests carry them.
+func (c *Cohort) Estimates(levels ...int64) (all []Estimate) {
+	known := make(map[int64]Dependence)
+	for _, ppm := range levels {
+		all = append(all, c.all.Estimate(ppm, c.dependence(ppm, known)))
+	}
+	return all
+}
+
+// Dependence measures how the requests depend on each other as far as the quantile at ppm goes.
+func (c *Cohort) Dependence(ppm int64) Dependence {
+	return c.dependence(ppm, make(map[int64]Dependence))
+}
+
+// dependence is the longest of the quantile's own and those of the steps between the median and it. Few requests of a short run are
+// beyond a p99, too few to show how they cluster, and the runs that show least of it would pass for the best; nearer to the
+// median more requests tell.
+func (c *Cohort) dependence(ppm int64, known map[int64]Dependence) Dependence {
+	longest := c.own(ppm, known)
+	for _, step := range []int64{P1, P5, P10, P25, P50, P75, P90, P95, P99} {
+		if step >= min(ppm, P50) && step <= max(ppm, P50) {
+			d := c.own(step, known)
+			longest.Time, longest.Cut = max(longest.Time, d.Time), longest.Cut || d.Cut
+		}
+	}
+	return longest
+}
+
+func (c *Cohort) own(ppm int64, known map[int64]Dependence) Dependence {
+	d, ok := known[ppm]
+	if !ok {
+		d = c.within(c.all.Quantile(ppm)).Dependence()
+		known[ppm] = d
+	}
+	return d
+}
+
+// within says of each request whether it completed by the crossing.
+func (c *Cohort) within(at Crossing) *Indicator {
+	limit := at.Value
+	if at.Reach == Unattainable {
+		limit = math.MaxInt64 / 2
+	}
+	s := new(Indicator)
+	for _, v := range c.values {
+		s.Append(v < math.MaxInt64 && float64(v) <= limit)
+	}
+	return s
+}
