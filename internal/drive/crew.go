@@ -213,7 +213,7 @@ func (c *crew) end(began time.Duration) {
 	c.window.publish(&c.tally)
 	c.usage = record.Loop{
 		WallNs: int64(c.clock.Now() - began), SpunNs: int64(c.lead.Spun()), Sent: c.tally.sent, Reads: c.tally.reads, Events: c.tally.events, Dials: c.dials,
-		MaxInFlight: c.tally.maxInFlight,
+		MaxInFlight: c.tally.maxInFlight, Mistyped: c.tally.odd.mistyped, Packed: c.tally.odd.packed, NotStreamed: c.tally.odd.notStreamed,
 	}
 }
 

@@ -174,7 +174,7 @@ func (l *loop) carry() {
 		WallNs: int64(l.clock.Now() - began), CPUNs: int64(after.CPU - used.CPU), SpunNs: int64(l.spun),
 		RunQueueNs: int64(after.RunQueue - used.RunQueue), Preempted: after.Preempted - used.Preempted,
 		Sent: l.tally.sent, Reads: l.tally.reads, Events: l.tally.events, Dials: l.tally.dials,
-		MaxInFlight: l.tally.maxInFlight,
+		MaxInFlight: l.tally.maxInFlight, Mistyped: l.tally.odd.mistyped, Packed: l.tally.odd.packed, NotStreamed: l.tally.odd.notStreamed,
 	}
 }
 

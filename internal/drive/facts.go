@@ -52,10 +52,14 @@ func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender
 		}
 		s.StartMs, s.EndMs = ms(at), ms(max(at, min(over, stopped)))
 	}
+	var odd oddities
 	for _, s := range senders {
-		m.Loops = append(m.Loops, s.account())
+		l := s.account()
+		m.Loops = append(m.Loops, l)
+		odd.mistyped, odd.packed, odd.notStreamed = odd.mistyped+l.Mistyped, odd.packed+l.Packed, odd.notStreamed+l.NotStreamed
 		m.Clock.MaxStepNs = max(m.Clock.MaxStepNs, int64(s.clockStep()))
 	}
+	m.Warnings = append(m.Warnings, odd.warnings()...)
 	if ids := r.feeder.ids; r.feeder.all || !m.Plan.Complete {
 		m.Plan = record.PlanIDs{PlanID: ids.PlanID, ContentID: ids.ContentID, Requests: ids.Requests, Complete: r.feeder.all}
 	}

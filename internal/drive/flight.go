@@ -21,9 +21,9 @@ type flight struct {
 
 	kernel, user time.Duration // arrival of the bytes being fed, and when we had them
 	stamped      bool
-	document     bool   // the reply is not an event stream
 	doc          []byte // what is kept of such a reply
-	encoding     string
+	encoding     string // of its body, if that is not undone
+	packed       bool   // its body was in gzip
 
 	// Of engine N:
 	until   time.Time // end of the request's time
@@ -44,7 +44,7 @@ func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {
 	}
 	f.resp.Reset(f)
 	f.answer.Reset()
-	f.document, f.doc, f.encoding, f.lingers = false, f.doc[:0], "", false
+	f.doc, f.encoding, f.packed, f.lingers = f.doc[:0], "", false, false
 }
 
 // take feeds bytes that arrived at kernel and were read at user. done reports a complete reply.
@@ -84,8 +84,9 @@ func (f *flight) markMerged(before int) {
 func (f *flight) Head(h *wire.Head) {
 	f.x.HeaderAt = record.At(f.kernel)
 	f.x.Status = h.Status
-	f.document = !h.EventStream || h.Status != 200
-	f.encoding = h.Encoding
+	if f.packed = h.Unpacked; !h.Unpacked {
+		f.encoding = h.Encoding
+	}
 }
 
 // Event stamps one event and reads it.
@@ -142,9 +143,10 @@ type verdict struct {
 
 // close settles the outcome.
 func (f *flight) close(v verdict) {
-	if f.document && f.x.Status == 200 && v.outcome == 0 && v.whole && f.encoding == "" {
+	if !f.resp.Framed() && f.x.Status == 200 && v.outcome == 0 && v.whole && f.encoding == "" {
 		f.reader.ReadDocument(&f.answer, f.doc)
 	}
+	f.resp.Release()
 	x := &f.x
 	x.End = record.At(v.at)
 	if at, ok := f.terminator(); ok {

@@ -223,6 +223,7 @@ func ownLimit(err error) bool {
 func (s *shard) settle(f *flight) {
 	s.rec.add(&f.x, s.clock.Now())
 	s.tally.ended(&f.x)
+	s.tally.odd.note(f)
 	if f.recycle() {
 		s.spare = append(s.spare, f)
 	}

@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"fmt"
 	"math/bits"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ type tally struct {
 	tokens             int64 // token events
 	reads, events      int64
 	dials              int64
+	odd                oddities
 	slip, lag          spread
 }
 
@@ -37,6 +39,40 @@ func (t *tally) ended(x *record.Exchange) {
 	} else {
 		t.failed++
 	}
+}
+
+// oddities counts replies that came otherwise than they should have, and were read nevertheless.
+type oddities struct {
+	mistyped, packed, notStreamed int64
+}
+
+func (o *oddities) note(f *flight) {
+	if f.resp.Mistyped() {
+		o.mistyped++
+	}
+	if f.packed {
+		o.packed++
+	}
+	if f.answer.NotStreamed {
+		o.notStreamed++
+	}
+}
+
+// warnings says what was odd about the replies of a whole run.
+func (o oddities) warnings() (all []string) {
+	for _, c := range []struct {
+		n    int64
+		text string
+	}{
+		{o.mistyped, "%d replies were streams of events under another Content-Type: they were read as streams"},
+		{o.packed, "%d replies came in gzip, which was not asked for: what packs a stream holds its events back"},
+		{o.notStreamed, "%d replies came whole although streams were asked for: they have no time to first token"},
+	} {
+		if c.n > 0 {
+			all = append(all, fmt.Sprintf(c.text, c.n))
+		}
+	}
+	return all
 }
 
 // wrote takes in a request that was just written.

@@ -108,6 +108,9 @@ type Loop struct {
 	Dials       int64 `json:"dials"`
 	Preempted   int64 `json:"involuntary_switches"`
 	MaxInFlight int64 `json:"max_in_flight"`
+	Mistyped    int64 `json:"mistyped_replies,omitempty"`     // read as streams of events although their Content-Type is another
+	Packed      int64 `json:"gzip_replies,omitempty"`         // in gzip, which was not asked for
+	NotStreamed int64 `json:"not_streamed_replies,omitempty"` // documents where a stream was asked for
 }
 
 // State says how a run stands.

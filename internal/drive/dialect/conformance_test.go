@@ -1,8 +1,6 @@
 package dialect_test
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"compress/gzip"
 	"encoding/json"
@@ -122,9 +120,9 @@ func textAt(v any, path []string) (text string) {
 	return text
 }
 
-// end completes what was found. whole is whether the body was complete.
-func (l *listener) end(whole bool) found {
-	if !l.head.EventStream {
+// end completes what was found. framed is whether the body was a stream, whole whether it was complete.
+func (l *listener) end(framed, whole bool) found {
+	if !framed {
 		l.note(l.quick.ReadDocument(&l.answer, l.doc))
 		l.found.text += textOf(l.doc, texts[l.speech].document)
 	}
@@ -154,7 +152,8 @@ func (l *listener) feed(r *wire.Response, reads []string) found {
 		}
 		l.reads++
 	}
-	return l.end(r.EOF() == nil)
+	whole := r.EOF() == nil
+	return l.end(r.Framed(), whole)
 }
 
 func (f *fixture) contentType() string {
@@ -222,84 +221,94 @@ func stride(n int) int {
 	return n / 100
 }
 
+// delivery is a way in which a real server sends the fixtures, and a client of ours reads them.
+type delivery struct {
+	name  string
+	query string // how the handler is to send
+	lacks func(f *fixture) bool
+	serve func(http.Handler) *httptest.Server
+	fetch func(t *testing.T, l *listener, s *httptest.Server, path string) found
+}
+
+var deliveries = []delivery{
+	{name: "HTTP/1.1, chunked", serve: httptest.NewServer, fetch: request("1.1")},
+	// Nothing tells a cut from an end there.
+	{name: "HTTP/1.0, until close", serve: httptest.NewServer, fetch: request("1.0"), lacks: func(f *fixture) bool { return f.cut }},
+	{name: "gzip", query: "gzip", serve: httptest.NewServer, fetch: request("1.1")},
+	// Lines of JSON are known by their type alone.
+	{name: "wrong Content-Type", query: "mistyped", serve: httptest.NewServer, fetch: request("1.1"), lacks: func(f *fixture) bool { return strings.Contains(f.kind, "ndjson") }},
+}
+
 // TestFixturesOverARealConnection reads them from net/http's server, which frames the replies in its own way.
 func TestFixturesOverARealConnection(t *testing.T) {
 	all := allFixtures()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		i, _ := strconv.Atoi(q.URL.Query().Get("i"))
-		f := all[i]
-		w.Header().Set("Content-Type", f.contentType())
-		for _, b := range f.reads {
-			io.WriteString(w, b)
-			w.(http.Flusher).Flush()
-		}
-		if f.cut {
-			panic(http.ErrAbortHandler)
-		}
-	}))
-	defer server.Close()
-	r := new(wire.Response)
-	for i, f := range all {
-		l := newListener(t, &f)
-		for _, version := range []string{"1.1", "1.0"} {
-			if f.cut && version == "1.0" {
-				continue // nothing tells a cut from an end there
+	for _, d := range deliveries {
+		server := d.serve(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			i, _ := strconv.Atoi(q.URL.Query().Get("i"))
+			send(w, &all[i], q.URL.Query().Get("as"))
+		}))
+		for i, f := range all {
+			if d.lacks != nil && d.lacks(&f) {
+				continue
 			}
-			got := fetch(t, l, r, server.Listener.Addr().String(), fmt.Sprintf("GET /?i=%d HTTP/%s\r\nHost: x\r\n\r\n", i, version))
+			got := d.fetch(t, newListener(t, &f), server, fmt.Sprintf("/?i=%d&as=%s", i, d.query))
 			if got != f.want {
-				t.Errorf("%s, HTTP/%s: %s:\n got %.400s\nwant %.400s", f.id, version, f.says, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", f.want))
+				t.Errorf("%s, %s: %s:\n got %.400s\nwant %.400s", f.id, d.name, f.says, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", f.want))
 			}
 		}
+		server.Close()
 	}
 }
 
-func fetch(t *testing.T, l *listener, r *wire.Response, addr, request string) found {
-	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
+// send is the server's side of a fixture: a flush behind each read.
+func send(w http.ResponseWriter, f *fixture, how string) {
+	w.Header().Set("Content-Type", f.contentType())
+	var to io.Writer = w
+	flush := w.(http.Flusher).Flush
+	switch how {
+	case "mistyped":
+		w.Header().Set("Content-Type", "text/plain")
+	case "gzip":
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		defer z.Close()
+		to, flush = z, func() { z.Flush(); w.(http.Flusher).Flush() }
 	}
-	defer conn.Close()
-	io.WriteString(conn, request)
-	l.begin()
-	r.Reset(l)
-	buf := make([]byte, 4096)
-	for {
-		n, err := conn.Read(buf)
-		_, done, bad := r.Feed(buf[:n])
-		if bad != nil {
-			t.Fatal(bad)
-		}
-		if done || err != nil {
-			return l.end(r.EOF() == nil)
-		}
+	for _, b := range f.reads {
+		io.WriteString(to, b)
+		flush()
+	}
+	if f.cut {
+		panic(http.ErrAbortHandler)
 	}
 }
 
-// TestCodedStreamIsPassedOnAndReadable is W40: the coding is reported, and what it held frames as ever.
-func TestCodedStreamIsPassedOnAndReadable(t *testing.T) {
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	io.WriteString(z, evR+evA+evB+evF+evU+evD)
-	z.Close()
-	l, r := newListener(t, &fixture{}), new(wire.Response)
-	l.begin()
-	r.Reset(l)
-	_, done, err := r.Feed([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\nContent-Length: " + strconv.Itoa(packed.Len()) + "\r\n\r\n" + packed.String()))
-	if !done || err != nil || l.head.Encoding != "gzip" || l.found.kinds != "" {
-		t.Fatalf("done %v, error %v, encoding %q, events %q, want true, nil, gzip and none", done, err, l.head.Encoding, l.found.kinds)
-	}
-	plain, err := gzip.NewReader(bufio.NewReader(bytes.NewReader(l.doc)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _ := io.ReadAll(plain)
-	var s wire.Stream
-	s.Reset(l)
-	s.Feed(text)
-	s.EOF()
-	if got := l.end(true); got != with(nil) {
-		t.Errorf("got %+v, want %+v", got, with(nil))
+// request returns a client of the HTTP/1 parser.
+func request(version string) func(t *testing.T, l *listener, s *httptest.Server, path string) found {
+	return func(t *testing.T, l *listener, s *httptest.Server, path string) found {
+		t.Helper()
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET %s HTTP/%s\r\nHost: x\r\n\r\n", path, version)
+		l.begin()
+		r := new(wire.Response)
+		r.Reset(l)
+		defer r.Release()
+		buf := make([]byte, 4096)
+		for {
+			n, err := conn.Read(buf)
+			_, done, bad := r.Feed(buf[:n])
+			if bad != nil {
+				t.Fatal(bad)
+			}
+			if done || err != nil {
+				whole := r.EOF() == nil
+				return l.end(r.Framed(), whole)
+			}
+		}
 	}
 }
 

@@ -87,7 +87,7 @@ func TestRepliesOfLinesReadAtEverySplit(t *testing.T) {
 		{"parameters and case", "Application/NDJSON ; charset=utf-8", "Transfer-Encoding: chunked\r\n\r\n" + chunked(body, 8), Head{Length: -1, KeepAlive: true, EventStream: true, Lines: true}, two},
 		{"until close", "application/x-ndjson", "\r\n" + body[:len(body)-1], Head{Length: -1, EventStream: true, Lines: true}, two},
 		{"JSON is a document", "application/json", "Content-Length: 16\r\n\r\n" + body, Head{Length: 16, KeepAlive: true}, []string{"body " + body}},
-		{"coded", "application/x-ndjson", "Content-Encoding: gzip\r\nContent-Length: 16\r\n\r\n" + body, Head{Length: 16, KeepAlive: true, EventStream: true, Lines: true, Encoding: "gzip"}, []string{"body " + body}},
+		{"coded", "application/x-ndjson", "Content-Encoding: br\r\nContent-Length: 16\r\n\r\n" + body, Head{Length: 16, KeepAlive: true, Encoding: "br"}, []string{"body " + body}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.head.Status = 200

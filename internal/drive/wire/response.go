@@ -15,21 +15,25 @@ import (
 // allocates only while a partial line or event grows beyond any it has held before. The zero value must be Reset before
 // use.
 type Response struct {
-	sink    Sink
-	head    Head
-	fields  fields
-	events  Stream
-	lines   Lines
-	state   state
-	err     error  // why state is failed
-	started bool   // a byte of the reply has come
-	framed  bool   // the body goes through events or lines
-	piece   bool   // a byte of an unframed body has come
-	line    []byte // unfinished line of the header block
-	meta    int    // bytes of header blocks and trailers so far
-	left    int64  // bytes still to come of a chunk or of a body of known length
-	digits  int    // hexadecimal digits of the chunk size so far
-	width   int    // bytes of the chunk extension or of the trailer line so far
+	sink     Sink
+	head     Head
+	fields   fields
+	events   Stream
+	lines    Lines
+	state    state
+	err      error // why state is failed
+	started  bool  // a byte of the reply has come
+	expect   Framing
+	packed   *unpacker // undoes the body's coding; nil without one
+	framed   bool      // the body goes through events or lines
+	mistyped bool      // its type says that it should not
+	unsure   bool      // its first bytes are still to say whether it does
+	piece    bool      // a byte of an unframed body has come
+	line     []byte    // unfinished line of the header block, then first bytes of an unsure body
+	meta     int       // bytes of header blocks and trailers so far
+	left     int64     // bytes still to come of a chunk or of a body of known length
+	digits   int       // hexadecimal digits of the chunk size so far
+	width    int       // bytes of the chunk extension or of the trailer line so far
 }
 
 // Sink takes what a Response finds. Slices are valid only during the call.
@@ -37,15 +41,16 @@ type Sink interface {
 	Head(h *Head)            // the header block is complete; 1xx replies are skipped
 	Event(name, data []byte) // one server-sent event with data, or one line of JSON
 	Comment()                // one comment line of an event stream
-	Body(b []byte)           // a piece of a body that is not an event stream, or that has a Content-Encoding
+	Body(b []byte)           // a piece of a body that is not an event stream, of a status other than 200, or in a coding not undone
 }
 
 // Head is what a reply's header block says.
 type Head struct {
 	Status      int
-	EventStream bool   // Content-Type is that of a stream of events: server-sent ones, or lines of JSON
-	Lines       bool   // it is that of lines of JSON: application/x-ndjson or application/ndjson
+	EventStream bool   // the body is read as a stream of events: server-sent ones, or lines of JSON
+	Lines       bool   // as lines of JSON
 	Encoding    string // Content-Encoding in lower case when it is neither absent nor identity
+	Unpacked    bool   // the Encoding is undone: events and body are as they were before it
 	KeepAlive   bool   // the connection may be used again after this reply
 	Length      int64  // body bytes announced; -1 when chunked or until close
 	Location    string // of a redirect
@@ -78,9 +83,17 @@ const (
 
 // Reset prepares r for the next reply on a connection; found bytes go to s. Buffers of ordinary size are kept.
 func (r *Response) Reset(s Sink) {
+	r.Release()
 	r.events.Reset(s)
 	r.lines.Reset(s)
-	*r = Response{sink: s, events: r.events, lines: r.lines, line: shrunk(r.line), head: Head{Length: -1}}
+	*r = Response{sink: s, expect: r.expect, events: r.events, lines: r.lines, line: shrunk(r.line), head: Head{Length: -1}}
+}
+
+// Release gives up what a reply holds that will not be read to its end. It must be called for such a one, unless Reset is.
+func (r *Response) Release() {
+	if r.packed != nil {
+		r.packed.stop()
+	}
 }
 
 // shrunk empties a buffer, and lets go of one that a rare long line has blown up.
@@ -133,7 +146,7 @@ func (r *Response) Pending() bool {
 	case r.framed:
 		return r.events.Pending()
 	}
-	return r.piece
+	return r.piece || r.unsure && len(r.line) > 0
 }
 
 // Started reports whether any byte of the reply has come.
@@ -220,7 +233,7 @@ func (r *Response) endHead() error {
 	}
 	bodiless := r.head.Status == 204 || r.head.Status == 304
 	r.delimit(bodiless)
-	r.framed = r.head.EventStream && r.head.Encoding == ""
+	r.frame()
 	r.sink.Head(&r.head)
 	if bodiless || r.head.Length == 0 {
 		return r.endBody()
@@ -243,30 +256,6 @@ func (r *Response) delimit(bodiless bool) {
 	default:
 		r.head.KeepAlive, r.state = false, untilClose
 	}
-}
-
-// body passes body bytes on.
-func (r *Response) body(b []byte) error {
-	switch {
-	case r.framed && r.head.Lines:
-		return r.lines.Feed(b)
-	case r.framed:
-		return r.events.Feed(b)
-	}
-	r.piece = true
-	r.sink.Body(b)
-	return nil
-}
-
-func (r *Response) endBody() error {
-	r.state = complete
-	switch {
-	case r.framed && r.head.Lines:
-		return r.lines.EOF()
-	case r.framed:
-		return r.events.EOF()
-	}
-	return nil
 }
 
 // counted takes bytes of a chunk or of a body of known length.

@@ -92,7 +92,7 @@ func TestRepliesReadAtEverySplit(t *testing.T) {
 		{"redirect", "HTTP/1.1 307 \r\nLocation:  /elsewhere \r\nContent-Length: 0\r\n\r\n", doc(Head{Status: 307, KeepAlive: true, Location: "/elsewhere"}, ""), "", true, nil},
 		{"overloaded", "HTTP/1.1 429 Too Many Requests\r\nretry-after-ms: 250\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", doc(Head{Status: 429, KeepAlive: true, RetryAfter: "1"}, ""), "", true, nil},
 		{"overloaded, milliseconds", "HTTP/1.1 503 Service Unavailable\r\nretry-after-ms: 250\r\nContent-Length: 0\r\n\r\n", doc(Head{Status: 503, KeepAlive: true, RetryAfter: "250ms"}, ""), "", true, nil},
-		{"coded", eventHead + "Content-Encoding: GZIP\r\nContent-Length: 9\r\n\r\ndata: a\n\n", []string{fmt.Sprintf("head %+v", Head{Status: 200, Length: 9, KeepAlive: true, EventStream: true, Encoding: "gzip"}), "body data: a\n\n"}, "", true, nil},
+		{"coded", eventHead + "Content-Encoding: BR\r\nContent-Length: 9\r\n\r\ndata: a\n\n", []string{fmt.Sprintf("head %+v", Head{Status: 200, Length: 9, KeepAlive: true, Encoding: "br"}), "body data: a\n\n"}, "", true, nil},
 		{"equal lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\nok", doc(Head{Status: 200, Length: 2, KeepAlive: true}, "ok"), "", true, nil},
 		{"nothing", "", nil, "", false, io.ErrUnexpectedEOF},
 		{"cut in the head", "HTTP/1.1 200 OK\r\nContent-Le", nil, "", false, io.ErrUnexpectedEOF},

@@ -21,6 +21,7 @@ type Stream struct {
 	began  bool   // the first line has ended: no byte order mark may follow
 	cr     bool   // the last byte fed was a CR, which ended a line: an LF now belongs to it
 	open   bool   // a field of an unfinished event has come
+	blanks int    // blank lines since, while its data ended inside a JSON string
 	hasAny bool   // one of them was data
 	line   []byte // unfinished line
 	name   held   // of the unfinished event
@@ -94,6 +95,9 @@ func (s *Stream) singles(b []byte) []byte {
 		value := b[len(field):end]
 		if len(value) > 0 && value[0] == ' ' {
 			value = value[1:]
+		}
+		if next := b[end+2:]; !bytes.HasPrefix(next, []byte(field)) && insideString(value) {
+			break
 		}
 		s.began, s.cr = true, false
 		s.sink.Event(nil, value)
@@ -185,10 +189,14 @@ func (s *Stream) take(line []byte) {
 	}
 	switch {
 	case len(line) == 0:
-		s.dispatch()
+		s.blank()
 	case line[0] == ':':
+		s.resolve()
 		s.sink.Comment()
 	default:
+		if isField(line) {
+			s.resolve()
+		}
 		s.open = true
 		s.field(line)
 	}
@@ -235,18 +243,48 @@ func (s *Stream) addData(value []byte) {
 	s.data.join(value)
 }
 
-// stray looks at a line that is no field: it is joined when a raw newline has cut a JSON string, and ignored otherwise.
+// stray looks at a line that is no field: it is joined when a raw newline has cut a JSON string, with the blank lines
+// before it, and ignored otherwise.
 func (s *Stream) stray(line []byte) {
-	if s.hasAny && s.quote.open(s.data.view) {
-		s.addData(line)
+	if !s.hasAny || !s.quote.open(s.data.view) {
+		return
 	}
+	for ; s.blanks > 0; s.blanks-- {
+		s.addData(nil)
+	}
+	s.addData(line)
+}
+
+// blank ends the event, unless its data ends inside a JSON string: then the next line says whether the string goes on.
+func (s *Stream) blank() {
+	if s.hasAny && s.quote.open(s.data.view) {
+		s.blanks++
+		return
+	}
+	s.dispatch()
+}
+
+// resolve ends an event that blank lines have left open, now that its string does not go on.
+func (s *Stream) resolve() {
+	if s.blanks > 0 {
+		s.dispatch()
+	}
+}
+
+func isField(line []byte) bool {
+	name, _, _ := bytes.Cut(line, []byte(":"))
+	switch string(name) {
+	case "data", "event", "id", "retry", "error":
+		return true
+	}
+	return false
 }
 
 func (s *Stream) dispatch() {
 	if s.hasAny {
 		s.sink.Event(s.name.view, s.data.view)
 	}
-	s.open, s.hasAny = false, false
+	s.open, s.hasAny, s.blanks = false, false, 0
 	s.name.set(nil)
 	s.data.set(nil)
 	s.quote = quoting{}
@@ -257,6 +295,14 @@ type quoting struct {
 	read    int // bytes looked at
 	inside  bool
 	escaped bool // the last of them was a backslash that escapes
+}
+
+// insideString reports whether the whole data of an event ends inside a JSON string.
+func insideString(data []byte) bool {
+	if bytes.IndexByte(data, '\\') < 0 {
+		return bytes.Count(data, []byte{'"'})%2 == 1
+	}
+	return new(quoting).open(data)
 }
 
 // open reports whether data ends inside a JSON string.
