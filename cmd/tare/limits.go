@@ -27,7 +27,7 @@ func demandOf(p *plan.Plan) (d demand) {
 		case s.MaxInFlight > 0:
 			d.possible = max(d.possible, int64(min(s.Expected, float64(s.MaxInFlight))))
 		default:
-			d.possible = max(d.possible, int64(min(s.Expected, max(s.Rate, s.RateTo)*p.Spec.Target.Timeout.Seconds())))
+			d.possible = max(d.possible, int64(min(s.Expected, s.Peak()*p.Spec.Target.Timeout.Seconds())))
 		}
 	}
 	return d

@@ -115,12 +115,10 @@ func stageLoad(s plan.Stage) string {
 	switch {
 	case s.Closed:
 		return fmt.Sprintf("%d in flight", s.Concurrency)
-	case s.RateTo != s.Rate:
-		return plain(s.Rate) + " to " + plain(s.RateTo) + "/s"
 	case s.MaxInFlight > 0:
-		return fmt.Sprintf("%s/s, at most %d in flight", plain(s.Rate), s.MaxInFlight)
+		return fmt.Sprintf("%s, at most %d in flight", s.Course(), s.MaxInFlight)
 	}
-	return plain(s.Rate) + "/s"
+	return s.Course()
 }
 
 // plain writes a number without an exponent.

@@ -27,7 +27,8 @@ type crew struct {
 	idle     [][]*berth // by server; last used on top
 	berths   map[*berth]struct{}
 	dialling int
-	mayDial  int // still allowed until the pacer looks around again
+	mayDial  int           // still allowed until the pacer looks around again
+	wake     time.Duration // when it does
 	dials    int64
 
 	offset  atomic.Pointer[clock.Offset]
@@ -183,12 +184,14 @@ func (c *crew) carry() {
 		c.mayDial = turnDials
 		next := c.sendDue(now)
 		over := c.idleHands() && c.tally.inFlight == 0 && c.dialling == 0
+		c.wake = min(next, now+longestNap)
+		wake := c.wake
 		c.mu.Unlock()
 		if over {
 			c.end(began)
 			return
 		}
-		sleep(min(next, now+longestNap))
+		sleep(wake)
 	}
 }
 
@@ -424,14 +427,24 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 	if lost {
 		c.stale()
 	}
-	c.vacate(f.x.Stage, v, now)
+	c.vacate(f.x.Stage, f.think, v, now)
 	c.settle(f)
 	if keep {
 		_ = b.conn.SetReadDeadline(time.Time{})
 		b.since = now
 		c.rest(b)
 	}
-	c.sendDue(now)
+	if next := c.sendDue(now); next < c.wake {
+		c.readers.Go(func() { c.sendAt(next) })
+	}
+}
+
+// sendAt does the pacer's work once, for a request that a reply has made due before the pacer wakes: a short think time.
+func (c *crew) sendAt(due time.Duration) {
+	c.clock.Sleep(due)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sendDue(c.clock.Now())
 }
 
 // wroteAll reports that the request has been written. A reply may come before that: a refusal of a large request.

@@ -395,7 +395,7 @@ func (l *loop) finish(c *line, v verdict, keep bool) {
 	if f.stale(v) {
 		l.stale()
 	}
-	l.vacate(f.x.Stage, v, now)
+	l.vacate(f.x.Stage, f.think, v, now)
 	f.close(v)
 	l.settle(f)
 }

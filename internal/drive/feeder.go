@@ -104,7 +104,7 @@ func (f *feeder) room(anywhere bool) *job {
 }
 
 func (f *feeder) ready(j *job, r *plan.Request) {
-	j.index, j.stage, j.due = r.Index, r.Stage, r.Due
+	j.index, j.stage, j.due, j.think = r.Index, r.Stage, r.Due, r.Think
 	j.in, j.out = r.InputTokens, r.OutputTokens
 	j.server = int(r.Index % int64(len(f.posts)))
 	j.bytes = f.posts[j.server].Append(j.bytes[:0], r.Index, r.Body)

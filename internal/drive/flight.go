@@ -25,6 +25,8 @@ type flight struct {
 	encoding     string // of its body, if that is not undone
 	packed       bool   // its body was in gzip
 
+	think time.Duration // before the next request in its place
+
 	// Of engine N:
 	until   time.Time // end of the request's time
 	lingers bool      // its end marker has come, the end of its reply not yet
@@ -42,6 +44,7 @@ func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {
 		Index: j.index, Session: j.index, Stage: j.stage, Due: due, Issued: record.At(issued), Delay: delay,
 		PlannedIn: j.in, PlannedOut: j.out, Events: f.x.Events[:0],
 	}
+	f.think = j.think
 	f.resp.Reset(f)
 	f.answer.Reset()
 	f.doc, f.encoding, f.packed, f.lingers = f.doc[:0], "", false, false

@@ -89,7 +89,7 @@ func (r *run) fewest() int {
 func (r *run) likelyInFlight() int {
 	n := max(r.loops, len(r.cfg.Servers))
 	for _, s := range r.plan.Stages {
-		need := min(int(math.Ceil(max(s.Rate, s.RateTo)*likelyResponse)), mostDialled)
+		need := min(int(math.Ceil(s.Peak()*likelyResponse)), mostDialled)
 		if s.MaxInFlight > 0 {
 			need = min(need, s.MaxInFlight)
 		}

@@ -10,6 +10,7 @@ type job struct {
 	index   int64
 	stage   int
 	due     time.Duration // from the start of its stage
+	think   time.Duration // between its reply and the next request in its place
 	in, out int           // planned tokens
 	server  int           // it goes to
 	made    time.Duration // when it was ready

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"syscall"
 	"time"
 
@@ -19,7 +20,7 @@ type shard struct {
 	ring  *ring
 	rec   recorder
 
-	freed      []time.Duration // moments from which a closed stage's next requests are due
+	freed      []time.Duration // moments at which a closed stage's next requests are due, the earliest first
 	freedStage int
 	blocked    record.Delay  // what held the first job up last
 	blockedAt  time.Duration // and when
@@ -83,8 +84,9 @@ func (s *shard) due(j *job) (at time.Duration, known bool) {
 	}
 	if s.freedStage != j.stage {
 		s.freedStage, s.freed = j.stage, s.freed[:0]
-		for range s.share(stage.Concurrency) {
-			s.freed = append(s.freed, start)
+		begin := s.run.plan.Begins(j.stage)
+		for i := range s.share(stage.Concurrency) {
+			s.free(start + begin(s.id+i*s.run.loops))
 		}
 	}
 	if len(s.freed) == 0 {
@@ -153,14 +155,20 @@ func (s *shard) occupy(j *job) {
 	}
 }
 
-// vacate gives a place of a closed stage free, from the moment the reply had arrived, and opens the next stage when this
-// was the last request of its own.
-func (s *shard) vacate(stage int, v verdict, now time.Duration) {
+// free makes a place's next request due at a moment. With think times a reply that came later may be followed sooner.
+func (s *shard) free(at time.Duration) {
+	i, _ := slices.BinarySearch(s.freed, at+1)
+	s.freed = slices.Insert(s.freed, i, at)
+}
+
+// vacate gives a place of a closed stage free, its next request due when the think time after the reply is over, and opens the
+// next stage when this was the last request of its own.
+func (s *shard) vacate(stage int, think time.Duration, v verdict, now time.Duration) {
 	if v.late {
 		v.at = now
 	}
 	if stage == s.freedStage {
-		s.freed = append(s.freed, v.at)
+		s.free(v.at + think)
 	}
 	s.run.time.ended(stage, now)
 }
@@ -202,7 +210,7 @@ func (s *shard) refuse(j *job, due time.Duration, cause error) {
 	x.Outcome, x.Error = record.ConnectFailed, fmt.Sprintf("connect to %s: %v", s.run.places[j.server].text, cause)
 	s.rec.add(x, now)
 	s.tally.failed++
-	s.vacate(j.stage, verdict{at: now}, now)
+	s.vacate(j.stage, j.think, verdict{at: now}, now)
 }
 
 // stale takes note of a request that was lost because its server closed the kept connection just then, and lets connections

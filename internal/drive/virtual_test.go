@@ -88,6 +88,48 @@ func TestClosedLoopSendsWhenAReplyEnds(t *testing.T) {
 	})
 }
 
+// Each reply's think time leads to a due time, at which a request is sent, whichever place has been waiting longer.
+func TestClosedLoopThinksBetweenReplyAndRequest(t *testing.T) {
+	for _, process := range []string{plan.ThinkConstant, plan.ThinkExponential} {
+		for _, loops := range []int{1, 3} {
+			synctest.Test(t, func(t *testing.T) {
+				const requests, reply, places = 200, 20 * time.Millisecond, 7
+				cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Servers: at("pipe"), Loops: loops, Dial: metronome(reply, 0, 1)}
+				s := spec(plan.Load{Concurrency: places, Requests: requests, ThinkTime: 300 * time.Millisecond, Think: process})
+				all, _ := carry(t, t.Context(), cfg, s)
+				frozen, err := plan.New(s, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				open := map[time.Duration]int{} // moments at which a request should fall due
+				for place := range places {
+					open[frozen.Begins(0)(place)]++
+				}
+				thinks := map[int64]time.Duration{}
+				w := frozen.Walk()
+				for r := (plan.Request{}); w.Next(&r); {
+					thinks[r.Index] = r.Think
+				}
+				for _, x := range all {
+					end, _ := x.End.Get()
+					open[end+thinks[x.Index]]++
+				}
+				for _, x := range all {
+					if sent, _ := x.FirstWrite.Get(); sent != x.Due {
+						t.Errorf("%s, %d loops, request %d: sent at %v, want %v", process, loops, x.Index, sent, x.Due)
+					}
+					if open[x.Due]--; open[x.Due] < 0 {
+						t.Errorf("%s, %d loops, request %d: due %v, which is no think time after a reply", process, loops, x.Index, x.Due)
+					}
+				}
+				if len(all) != requests || all[requests-1].Due < 5*time.Second {
+					t.Errorf("%s, %d loops: %d requests until %v, want %d that take 9 s or so", process, loops, len(all), all[len(all)-1].Due, requests)
+				}
+			})
+		}
+	}
+}
+
 func TestAdmissionLimitCountsRequestsThatWaitForADial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

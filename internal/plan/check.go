@@ -31,12 +31,7 @@ func (s *Spec) check(present presence) Faults {
 	for i := range s.Load.Stages {
 		faults = append(faults, valueFaults(stageKeys, &s.Load.Stages[i], stagePath(i)+".", present)...)
 	}
-	if arrival := s.Load.Arrival; s.Load.Burstiness != 1 && (arrival == ArrivalConstant || arrival == ArrivalPoisson) {
-		faults = append(faults, Fault{
-			Key: "load.burstiness", Reason: "goes with load.arrival gamma only, which is " + arrival,
-			Hint: "set load.arrival: gamma, or leave burstiness out",
-		})
-	}
+	faults = append(faults, s.Load.arrivalFaults(present)...)
 	faults = append(faults, s.Client.fault()...)
 	return append(faults, s.Load.shapeFaults(present)...)
 }
@@ -148,7 +143,7 @@ func stageFaults(s *LoadStage, path string, present presence) (faults Faults) {
 
 // sizeFaults bounds an open stage to 2³² requests and 30 days.
 func (s *LoadStage) sizeFaults(fault func(name, reason, hint string)) {
-	mean := max(s.Rate, (s.Rate+s.RateTo)/2)
+	mean := max(s.Rate, (s.Rate+s.RateTo)/2) + s.SpikeRate*min(1, s.SpikeWidth.Seconds()/max(s.Duration.Seconds(), 1e-9))
 	if n := mean * s.Duration.Seconds(); s.Requests <= 0 && n > math.MaxUint32 {
 		fault(".duration", fmt.Sprintf("would make %.5g requests, at most %d are possible", n, uint32(math.MaxUint32)), "")
 	}

@@ -160,7 +160,7 @@ func replaces(flag, file string) bool {
 	case strings.HasPrefix(flag, "load.stages"):
 		return stages || slices.Contains(shortForms, file)
 	case flag == "load.rate":
-		return stages || file == flag || file == "load.concurrency"
+		return stages || file == flag || file == "load.concurrency" || strings.HasPrefix(file, "load.think_")
 	case flag == "load.concurrency":
 		return stages || file == flag || file == "load.rate" || file == "load.max_in_flight"
 	case strings.HasPrefix(flag, "target.headers."):

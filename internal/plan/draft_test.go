@@ -92,8 +92,38 @@ func TestFaultsNameKeyValueAndReason(t *testing.T) {
 		{"loud:\n  rate: 1\n" + enough, "spec.yaml:1: loud: is not a key"},
 		{"- 1\n", "spec.yaml:1: the file must have keys and values, got a list"},
 		{"load: 3\n", "spec.yaml:1: load: the section must have keys and values, got the number 3"},
-		{enough + "  burstiness: 2\n", "spec.yaml:4: load.burstiness: goes with load.arrival gamma only, which is poisson"},
-		{enough + "  arrival: weibull\n", `spec.yaml:4: load.arrival: must be constant, poisson or gamma, got "weibull"`},
+		{enough + "  burstiness: 2\n", "spec.yaml:4: load.burstiness: goes with load.arrival gamma or weibull only, which is poisson"},
+		{enough + "  arrival: pareto\n", `spec.yaml:4: load.arrival: must be constant, poisson, gamma, weibull, mmpp or clients, got "pareto"`},
+		{enough + "  arrival: weibull\n  burstiness: 0.1\n", "spec.yaml:5: load.burstiness: must be at least 0.2 for weibull, got 0.1"},
+		{enough + "  arrival: mmpp\n", "spec.yaml:1: load: needs states"},
+		{enough + "  arrival: clients\n", "spec.yaml:1: load: needs clients"},
+		{enough + "  states: 1:1s 2:1s\n  clients: 1:poisson\n", "spec.yaml:4: load.states: goes with load.arrival mmpp only, which is poisson|spec.yaml:5: load.clients: goes with load.arrival clients only, which is poisson"},
+		{enough + "  arrival: mmpp\n  states: 1:1s\n", "spec.yaml:5: load.states: must have 2 to 64 states, got 1"},
+		{enough + "  arrival: mmpp\n  states: 0:1s 0:2s\n", "spec.yaml:5: load.states: must have a state whose weight is above 0"},
+		{enough + "  arrival: mmpp\n  states: 1:1s 2\n", `spec.yaml:5: load.states: has a state that cannot be read: "2"`},
+		{enough + "  arrival: mmpp\n  states: 1:1s -2:1s\n", `spec.yaml:5: load.states: must have weights within 0 and 1000000, got "-2:1s"`},
+		{enough + "  arrival: mmpp\n  states: 1:1s 2:0s\n", `spec.yaml:5: load.states: must have sojourns above 0s and of 720h0m0s at most, got "2:0s"`},
+		{enough + "  arrival: mmpp\n  states: 1:1s 2:10us\n", "spec.yaml:5: load.states: must have sojourns in which 0.001 requests or more are expected, got 10µs at 10 requests/s"},
+		{enough + "  arrival: clients\n  clients: 1:mmpp\n", `spec.yaml:5: load.clients: must have clients of constant, poisson, gamma or weibull arrivals, got "1:mmpp"`},
+		{enough + "  arrival: clients\n  clients: 1:gamma\n", `spec.yaml:5: load.clients: must have a shape for gamma and weibull, and none for others, got "1:gamma"`},
+		{enough + "  arrival: clients\n  clients: 1:weibull:0.1\n", `spec.yaml:5: load.clients: must have weibull shapes within 0.2 and 100, got "1:weibull:0.1"`},
+		{enough + "  arrival: clients\n  clients: 1:poisson*0\n", `spec.yaml:5: load.clients: must have a whole number of 1 or more behind *, got "1:poisson*0"`},
+		{enough + "  arrival: clients\n  clients: 1:poisson*9999 1:poisson*2\n", "spec.yaml:5: load.clients: must have 10000 clients at most"},
+		{enough + "  arrival: clients\n  clients: 0:poisson\n", `spec.yaml:5: load.clients: must have shares within 0.000001 and 1000000, got "0:poisson"`},
+		{enough + "  think_time: 1s\n", "spec.yaml:4: load.think_time: goes with concurrency only"},
+		{"load: {concurrency: 2, requests: 5, think_process: constant}", "spec.yaml:1: load.think_process: needs a think_time"},
+		{"load: {concurrency: 2, requests: 5, think_time: 1s, think_process: gamma}", `spec.yaml:1: load.think_process: must be constant or exponential, got "gamma"`},
+		{
+			"load:\n  stages:\n    - {rate: 1, duration: 1m, rate_to: 2, period: 1s, spike_at: 2m}\n    - {rate: 1, duration: 1m, phase: 0.1, burstiness: 2}\n" +
+				"    - {rate: 1, duration: 1m, spike_rate: 9, spike_width: 1s, spike_at: 1m, amplitude: 0.5, period: 1s}\n" +
+				"    - {concurrency: 1, duration: 1m, arrival: gamma, amplitude: 1}\n    - {rate: 1, duration: 1m, arrival: mmpp, states: 1:1s 2:2s, rate_to: 5, think_time: 1s}\n",
+			"spec.yaml:3: load.stages[0]: needs both amplitude and period for a wave|spec.yaml:3: load.stages[0].period: does not go with rate_to|" +
+				"spec.yaml:3: load.stages[0].spike_at: needs spike_rate and spike_width|" +
+				"spec.yaml:4: load.stages[1].phase: needs amplitude and period|spec.yaml:4: load.stages[1].burstiness: goes with arrival gamma or weibull only, which is poisson|" +
+				"spec.yaml:5: load.stages[2].spike_width: does not go with a wave|spec.yaml:5: load.stages[2].spike_at: must be before the stage ends, at 1m0s, got 1m0s|" +
+				"spec.yaml:6: load.stages[3].arrival: goes with rate only|spec.yaml:6: load.stages[3].amplitude: goes with rate only|" +
+				"spec.yaml:7: load.stages[4].rate_to: does not go with arrival mmpp|spec.yaml:7: load.stages[4].think_time: goes with concurrency only",
+		},
 		{enough + "  warmup: -1s\n", "spec.yaml:4: load.warmup: must be at least 0s, got -1s"},
 		{enough + "target:\n  stream: yes\n", `spec.yaml:5: target.stream: must be true or false, got "yes"`},
 		{enough + "target:\n  model: 7\n", "spec.yaml:5: target.model: must be text, got the number 7"},
@@ -114,7 +144,7 @@ func TestFaultsNameKeyValueAndReason(t *testing.T) {
 		{"load:\n  warmup: 1s\n  stages:\n    - {name: warmup, rate: 1, requests: 1}\n", `spec.yaml:4: load.stages[0].name: is the name of another stage too: "warmup"`},
 		{enough + "target:\n  url: http://h:99999\n", `spec.yaml:5: target.url: must have a port of 1 to 65535, got "http://h:99999"`},
 		{enough + "target:\n  headers:\n    X-A: b\n    x-a: c\n", "spec.yaml:7: target.headers.x-a: x-a is given twice, first as X-A on line 6"},
-		{enough + "  arrival: gama\n  burstiness: 2\n", `spec.yaml:4: load.arrival: must be constant, poisson or gamma, got "gama"`},
+		{enough + "  arrival: gama\n  burstiness: 2\n", `spec.yaml:4: load.arrival: must be constant, poisson, gamma, weibull, mmpp or clients, got "gama"`},
 		{"load:\n  stages:\n    - {rte: 5, duration: 1s}\n", "spec.yaml:3: load.stages[0].rte: is not a key"},
 		{"load:\n  rate: 1e300\n  duration: 1s\n", "spec.yaml:2: load.rate: must be at most 10000000 requests/s, got 1e+300"},
 		{"load:\n  rate: 1" + strings.Repeat("0", 320) + "\n  duration: 1s\n", `spec.yaml:2: load.rate: must be a number, got "1` + strings.Repeat("0", 39) + `…"`},
@@ -157,7 +187,7 @@ func TestFlagsOverrideKeysAndAreNamedInFaults(t *testing.T) {
 	d.Set("target.headers", "secret", "--header")
 	d.Set("load.duration", "10", "--duration")
 	wantLines(t, "faults", faultsOf(t, d),
-		`spec.yaml:2: load.arrival: must be constant, poisson or gamma, got "x"`,
+		`spec.yaml:2: load.arrival: must be constant, poisson, gamma, weibull, mmpp or clients, got "x"`,
 		"--header: has no colon",
 		`--duration: must be a duration like 30s or 1m30s, got "10"`,
 		"--rate: must be above 0 requests/s, got -1",
@@ -256,6 +286,10 @@ load:
   seed: 18446744073709551615
   arrival: gamma
   burstiness: 0.25
+  states: 10:2s 0:1m30s
+  clients: 50:gamma:0.2 1:poisson*30
+  think_time: 3s
+  think_process: constant
   warmup: 5s
   drain: 10s
   stages:
@@ -265,6 +299,12 @@ load:
       duration: 20s
       max_in_flight: 64
     - {concurrency: 8, requests: 100, duration: 1m, gap: 2s}
+    - {arrival: weibull, burstiness: 0.5, rate: 5, duration: 1h, amplitude: 0.5, period: 20m, phase: 0.25}
+    - {arrival: mmpp, rate: 5, duration: 1h}
+    - {arrival: clients, rate: 5, duration: 1h, spike_rate: 50, spike_at: 10m, spike_width: 5s}
+    - {concurrency: 8, requests: 100, think_time: 1s, think_process: exponential}
+    - {rate: 5, requests: 10, arrival: mmpp, states: 1:1s 2:2s}
+    - {rate: 5, requests: 10, arrival: clients, clients: 1:constant}
 workload: {input_tokens: 1000, output_tokens: 1, ignore_eos: true, temperature: 0.7, top_p: 0.95}
 client: {engine: epoll, loops: 2, procs: 4, connections: 100, spin: 50us}
 out: runs/a

@@ -129,12 +129,34 @@ var specKeys = []key[Spec]{
 	},
 	{
 		name: "load.arrival", field: func(s *Spec) any { return &s.Load.Arrival },
-		oneOf: []string{ArrivalConstant, ArrivalPoisson, ArrivalGamma},
-		about: "Gaps between the requests of an open stage: all equal, exponential, or gamma-distributed.",
+		oneOf: Arrivals(),
+		about: "Gaps between the requests of open stages: all equal, exponential, gamma or Weibull; or a Poisson process whose rate changes between states, or several clients together.",
 	},
 	{
 		name: "load.burstiness", field: func(s *Spec) any { return &s.Load.Burstiness }, least: 0.05, most: 100,
-		about: "Shape of gamma gaps, 1/CV²: below 1 burstier than poisson, above 1 smoother.",
+		about: "Shape of gamma (1/CV²) or Weibull gaps: below 1 burstier than poisson, above 1 smoother.",
+	},
+	{
+		name: "load.states", field: func(s *Spec) any { return &s.Load.States }, loose: true,
+		about: "States of an mmpp, WEIGHT:SOJOURN each: \"10:2s 1:8s\" sends ten times as fast for 2 s in the mean as for 8 s; weight 0 is off. The mean rate is rate.",
+		rule:  func(s Spec) (reason, hint string) { _, reason = parseStates(s.Load.States); return reason, statesHint },
+	},
+	{
+		name: "load.clients", field: func(s *Spec) any { return &s.Load.Clients }, loose: true,
+		about: "Clients whose arrivals are put together, SHARE:ARRIVAL[:SHAPE][*N] each: \"50:gamma:0.2 1:poisson*30\". The shares divide rate.",
+		rule: func(s Spec) (reason, hint string) {
+			_, reason = parseClients(s.Load.Clients)
+			return reason, clientsHint
+		},
+	},
+	{
+		name: "load.think_time", field: func(s *Spec) any { return &s.Load.ThinkTime }, loose: true, above: true, most: month,
+		about: "Closed loop: mean time between a reply and the next request in its place.",
+	},
+	{
+		name: "load.think_process", field: func(s *Spec) any { return &s.Load.Think }, loose: true,
+		oneOf: []string{ThinkConstant, ThinkExponential},
+		about: "Whether every think time is the mean, or they are exponential, which they are unless this is given.",
 	},
 	{
 		name: "load.warmup", field: func(s *Spec) any { return &s.Load.Warmup }, most: month,
@@ -262,6 +284,60 @@ var stageKeys = []key[LoadStage]{
 	{
 		name: "gap", field: func(s *LoadStage) any { return &s.Gap }, most: month,
 		about: "Idle time before the stage.",
+	},
+	{
+		name: "arrival", field: func(s *LoadStage) any { return &s.Arrival }, loose: true, oneOf: Arrivals(),
+		about: "The stage's own load.arrival.",
+	},
+	{
+		name: "burstiness", field: func(s *LoadStage) any { return &s.Burstiness }, loose: true, least: 0.05, most: 100,
+		about: "The stage's own load.burstiness.",
+	},
+	{
+		name: "states", field: func(s *LoadStage) any { return &s.States }, loose: true,
+		about: "The stage's own load.states.",
+		rule:  func(s LoadStage) (reason, hint string) { _, reason = parseStates(s.States); return reason, statesHint },
+	},
+	{
+		name: "clients", field: func(s *LoadStage) any { return &s.Clients }, loose: true,
+		about: "The stage's own load.clients.",
+		rule: func(s LoadStage) (reason, hint string) {
+			_, reason = parseClients(s.Clients)
+			return reason, clientsHint
+		},
+	},
+	{
+		name: "think_time", field: func(s *LoadStage) any { return &s.ThinkTime }, loose: true, above: true, most: month,
+		about: "The stage's own load.think_time.",
+	},
+	{
+		name: "think_process", field: func(s *LoadStage) any { return &s.Think }, loose: true,
+		oneOf: []string{ThinkConstant, ThinkExponential},
+		about: "The stage's own load.think_process.",
+	},
+	{
+		name: "amplitude", field: func(s *LoadStage) any { return &s.Amplitude }, loose: true, above: true, most: 1,
+		about: "A wave, as days are: the rate goes up and down around rate by this fraction of it.",
+	},
+	{
+		name: "period", field: func(s *LoadStage) any { return &s.Period }, loose: true, above: true, most: month,
+		about: "Length of a wave, after which it repeats.",
+	},
+	{
+		name: "phase", field: func(s *LoadStage) any { return &s.Phase }, loose: true, most: 1,
+		about: "Part of the wave that is over at the start: 0 begins at rate and rises, 0.25 at the top, 0.75 at the bottom.",
+	},
+	{
+		name: "spike_rate", field: func(s *LoadStage) any { return &s.SpikeRate }, loose: true, unit: "requests/s", above: true, most: maxRate,
+		about: "A spike: the rate while it lasts.",
+	},
+	{
+		name: "spike_at", field: func(s *LoadStage) any { return &s.SpikeAt }, loose: true, most: month,
+		about: "Start of the spike, from the start of the stage.",
+	},
+	{
+		name: "spike_width", field: func(s *LoadStage) any { return &s.SpikeWidth }, loose: true, above: true, most: month,
+		about: "How long the spike lasts.",
 	},
 }
 

@@ -46,7 +46,9 @@ type Stage struct {
 	Concurrency  int     // requests in flight of a closed stage
 	MaxInFlight  int     // declared admission limit of an open stage; 0 for none
 
-	open schedule.Open // the schedule of an open stage
+	open    schedule.Open  // the schedule of an open stage
+	arrival string         // its process of arrivals
+	think   schedule.Think // of a closed stage
 }
 
 // counted says that the stage's requests are the same in every run, and so have a part in the plan's ids.
@@ -84,6 +86,8 @@ func (l *Load) resolve() []LoadStage {
 	if l.Warmup > 0 {
 		warmup := stages[0]
 		warmup.Name, warmup.Duration, warmup.Requests, warmup.RateTo, warmup.Gap = WarmupName, l.Warmup, 0, 0, 0
+		warmup.Amplitude, warmup.Period, warmup.Phase = 0, 0, 0
+		warmup.SpikeRate, warmup.SpikeAt, warmup.SpikeWidth = 0, 0, 0
 		stages = append([]LoadStage{warmup}, stages...)
 	}
 	return stages
@@ -108,21 +112,18 @@ func (l *Load) measured() []LoadStage {
 }
 
 func (p *Plan) stage(load LoadStage, first int64) Stage {
+	load = p.Spec.Load.inherit(load)
 	s := Stage{
 		Name: load.Name, Closed: load.Concurrency > 0, Gap: load.Gap,
 		Duration: load.Duration, First: first, Requests: load.Requests, Expected: float64(load.Requests),
 		Rate: load.Rate, RateTo: load.RateTo, Concurrency: load.Concurrency, MaxInFlight: load.MaxInFlight,
 	}
 	if s.Closed {
+		s.think = load.think()
 		return s
 	}
-	if s.RateTo == 0 {
-		s.RateTo = s.Rate
-	}
-	s.open = schedule.Open{
-		Process: p.Spec.Load.process(), Shape: p.Spec.Load.Burstiness, Rate: s.Rate, RateTo: s.RateTo, Window: s.Duration,
-		Limit: load.Requests,
-	}
+	s.open, s.arrival = load.open(), load.Arrival
+	s.RateTo = s.open.RateTo
 	s.Duration = s.open.Span()
 	s.Expected = s.open.Mean()
 	n, known := s.open.Count()
@@ -131,17 +132,6 @@ func (p *Plan) stage(load LoadStage, first int64) Stage {
 		s.Expected = float64(n)
 	}
 	return s
-}
-
-func (l *Load) process() schedule.Process {
-	switch l.Arrival {
-	case ArrivalPoisson:
-		return schedule.Poisson
-	case ArrivalGamma:
-		return schedule.Gamma
-	default:
-		return schedule.Constant
-	}
 }
 
 // Empty says that no request is measured: with random arrivals none may fall due in a short stage.

@@ -18,6 +18,12 @@ const (
 	ArrivalConstant = "constant"
 	ArrivalPoisson  = "poisson"
 	ArrivalGamma    = "gamma"
+	ArrivalWeibull  = "weibull"
+	ArrivalMMPP     = "mmpp"
+	ArrivalClients  = "clients"
+
+	ThinkConstant    = "constant"
+	ThinkExponential = "exponential"
 
 	HTTP11 = "1.1"
 	HTTP2  = "2"
@@ -33,6 +39,11 @@ func Endpoints() []string {
 		EndpointChat, EndpointCompletions, EndpointResponses, EndpointAnthropic, EndpointGemini, EndpointTGI, EndpointLlamaCpp,
 		EndpointSGLang, EndpointTriton, EndpointOllama,
 	}
+}
+
+// Arrivals returns the names of all processes of arrivals.
+func Arrivals() []string {
+	return []string{ArrivalConstant, ArrivalPoisson, ArrivalGamma, ArrivalWeibull, ArrivalMMPP, ArrivalClients}
 }
 
 // Spec is what a user asks for. Its YAML keys are the names users write; flags set the same fields.
@@ -73,10 +84,14 @@ type Target struct {
 // Load says when requests are sent.
 type Load struct {
 	Seed        uint64        `yaml:"seed"`
-	Arrival     string        `yaml:"arrival"`    // constant, poisson or gamma
-	Burstiness  float64       `yaml:"burstiness"` // gamma shape, 1/CV²; 1 is Poisson
-	Warmup      time.Duration `yaml:"warmup"`     // extra load of the first stage's kind, before it, left out of the totals
-	Drain       time.Duration `yaml:"drain"`      // longest wait for replies after the last stage
+	Arrival     string        `yaml:"arrival"`       // one of Arrivals
+	Burstiness  float64       `yaml:"burstiness"`    // shape of gamma or Weibull gaps; 1 is Poisson
+	States      string        `yaml:"states"`        // of mmpp: WEIGHT:SOJOURN …
+	Clients     string        `yaml:"clients"`       // of clients: SHARE:ARRIVAL[:SHAPE][*N] …
+	ThinkTime   time.Duration `yaml:"think_time"`    // mean, of closed stages
+	Think       string        `yaml:"think_process"` // constant or exponential, which it is if empty
+	Warmup      time.Duration `yaml:"warmup"`        // extra load of the first stage's kind, before it, left out of the totals
+	Drain       time.Duration `yaml:"drain"`         // longest wait for replies after the last stage
 	Stages      []LoadStage   `yaml:"stages"`
 	Rate        float64       `yaml:"rate"`        // requests per second: short form of a single stage
 	Concurrency int           `yaml:"concurrency"` // requests in flight: short form of a single closed stage
@@ -95,6 +110,21 @@ type LoadStage struct {
 	Duration    time.Duration `yaml:"duration"`
 	Requests    int64         `yaml:"requests"`
 	Gap         time.Duration `yaml:"gap"` // idle time before the stage
+
+	// What is not given here is the load's.
+	Arrival    string        `yaml:"arrival"`
+	Burstiness float64       `yaml:"burstiness"`
+	States     string        `yaml:"states"`
+	Clients    string        `yaml:"clients"`
+	ThinkTime  time.Duration `yaml:"think_time"`
+	Think      string        `yaml:"think_process"`
+
+	Amplitude  float64       `yaml:"amplitude"` // of a wave: fraction of the rate
+	Period     time.Duration `yaml:"period"`
+	Phase      float64       `yaml:"phase"`      // part of the period that is over at the start
+	SpikeRate  float64       `yaml:"spike_rate"` // requests per second
+	SpikeAt    time.Duration `yaml:"spike_at"`   // from the start of the stage
+	SpikeWidth time.Duration `yaml:"spike_width"`
 }
 
 // Workload says what is sent.

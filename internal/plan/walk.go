@@ -19,6 +19,7 @@ type Request struct {
 	Index int64
 	Stage int           // index into Plan.Stages
 	Due   time.Duration // intended send time, offset from the start of its stage; 0 in a closed stage
+	Think time.Duration // in a closed stage: time between its reply and the next request in its place
 	Body  []byte        // the HTTP request body, complete; nil where bodies are skipped
 
 	Session int64  // identity of the conversation; equal to Index for a lone request
@@ -81,6 +82,7 @@ type Walker struct {
 	stage    int   // of the next request, if it has one more
 	made     int64 // requests of that stage
 	arrivals *schedule.Arrivals
+	thinking *schedule.Thinking
 
 	text    *workload.Text
 	prompt  []byte
@@ -138,9 +140,12 @@ func (w *Walker) enter() {
 	if w.stage == len(w.plan.Stages) {
 		return
 	}
-	if s := &w.plan.Stages[w.stage]; !s.Closed {
-		w.arrivals = s.open.Arrivals(w.plan.Spec.Load.Seed, s.First)
+	s := &w.plan.Stages[w.stage]
+	if s.Closed {
+		w.thinking = s.think.Times(w.plan.Spec.Load.Seed)
+		return
 	}
+	w.arrivals = s.open.Arrivals(w.plan.Spec.Load.Seed, s.First)
 }
 
 func (w *Walker) due(s *Stage) (due time.Duration, ok bool) {
@@ -158,6 +163,9 @@ func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
 	*r = Request{
 		Index: s.First + w.made, Session: s.First + w.made, Stage: w.stage, Due: due,
 		InputTokens: w.plan.Spec.Workload.InputTokens, OutputTokens: w.plan.Spec.Workload.OutputTokens,
+	}
+	if s.Closed {
+		r.Think = w.thinking.After(r.Index)
 	}
 	if !w.skip {
 		w.prompt = w.text.Append(w.prompt[:0], uint64(r.Index), r.InputTokens)
@@ -236,13 +244,14 @@ func (p *Plan) appendStructure(dst []byte) []byte {
 	}
 	load, work := &p.Spec.Load, &p.Spec.Workload
 	dst = append(dst, structureVersion...)
-	put(load.Seed, uint64(load.process()), math.Float64bits(load.Burstiness), uint64(work.InputTokens),
+	put(load.Seed, uint64(process(load.Arrival)), math.Float64bits(load.Burstiness), uint64(work.InputTokens),
 		uint64(work.OutputTokens), uint64(len(p.Stages)))
 	for i := range p.Stages {
 		s := &p.Stages[i]
 		put(flag(s.Warmup), flag(s.Closed), uint64(s.Gap), uint64(s.Duration), uint64(s.First), uint64(s.Requests),
 			uint64(s.open.Window), uint64(s.open.Limit), math.Float64bits(s.Rate), math.Float64bits(s.RateTo),
 			uint64(s.Concurrency), uint64(s.MaxInFlight))
+		dst = s.appendArrivals(dst, load)
 	}
 	return dst
 }

@@ -69,6 +69,14 @@ func relative(states []State, rate float64) []modulatedState {
 	return list
 }
 
+// Busiest returns the rate of the busiest state, in units of the mean rate.
+func Busiest(states []State) (most float64) {
+	for _, s := range relative(states, 1) {
+		most = max(most, float64(s.speed)/(1<<unit))
+	}
+	return most
+}
+
 // sojourn draws how long the state lasts.
 func (m *modulated) sojourn() {
 	high, low := bits.Mul64(m.change.Exponential(), m.states[m.state].length)
