@@ -149,7 +149,7 @@ func (e *Endpoint) judge(model string, x *Exchange) {
 	switch {
 	case x.read:
 		e.State, e.Why = Answers, ""
-	case x.Status == http.StatusOK && x.Outcome != record.Truncated.String():
+	case x.Status == http.StatusOK && x.Outcome != record.Truncated.String() && x.Outcome != record.Empty.String():
 		e.State = Otherwise
 	case x.Status/100 == 3:
 		e.State, e.Why = Refuses, "it redirects to "+x.location

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -27,6 +28,7 @@ const (
 	keepBytes = 64 << 10               // of a reply, to look for what no dialect reads
 	documents = 4 << 20                // of a reply that is not streamed
 	lingers   = time.Second            // longest wait for the end of a reply behind its end marker
+	mostBytes = 16 << 20               // of a reply to a request for a few tokens
 	watched   = 100 * time.Millisecond // for a close behind a reply
 )
 
@@ -56,11 +58,11 @@ type talk struct {
 	reader  dialect.Reader
 	secrets []string
 
-	at       time.Duration // of the bytes being fed, since the request was written
-	read     int           // of the socket, that brought them
-	document bool
-	doc      []byte
-	raw      []byte // the start of the reply as it came
+	at   time.Duration // of the bytes being fed, since the request was written
+	read int           // of the socket, that brought them
+	doc  []byte        // what is not a stream of events
+	raw  []byte        // the start of the reply as it came
+	size int           // bytes of the reply so far
 }
 
 // exchange sends one request on a connection of its own, reads the reply, and looks at what becomes of the connection behind
@@ -147,6 +149,9 @@ func (t *talk) carry(ctx context.Context, p *prober, socket *hailed, conn net.Co
 
 // take feeds bytes to the parser. done reports a complete reply.
 func (t *talk) take(b []byte) (done bool, err error) {
+	if t.size += len(b); t.size > mostBytes {
+		return false, fmt.Errorf("the reply is longer than %d MiB", mostBytes>>20)
+	}
 	t.raw = append(t.raw, b[:min(len(b), keepBytes-len(t.raw))]...)
 	rest, done, err := t.resp.Feed(b)
 	if len(rest) > 0 && err == nil {
@@ -157,8 +162,8 @@ func (t *talk) take(b []byte) (done bool, err error) {
 
 // Head takes note of the reply's header block.
 func (t *talk) Head(h *wire.Head) {
-	t.x.Header, t.x.Status, t.x.Encoding, t.x.location = Milliseconds(t.at), h.Status, h.Encoding, h.Location
-	t.document = !h.EventStream || h.Status != http.StatusOK
+	t.x.Header, t.x.Status = Milliseconds(t.at), h.Status
+	t.x.Encoding, t.x.packed, t.x.location = dialect.Mask(h.Encoding, t.secrets...), h.Unpacked, dialect.Mask(h.Location, t.secrets...)
 }
 
 // Event reads one event.
@@ -169,6 +174,9 @@ func (t *talk) Event(name, data []byte) {
 	}
 	t.x.arrivals = append(t.x.arrivals, arrival{t.at, t.read})
 	t.x.TokenEvents++
+	if m.Kind == record.KindReasoning {
+		t.x.Reasoning++
+	}
 	if m.Exact {
 		t.x.Counted++
 	}
@@ -222,9 +230,11 @@ func (t *talk) broken(err error) {
 func (t *talk) settle(outcome record.Outcome, whole bool, complaint string) {
 	x := &t.x
 	x.End = Milliseconds(t.at)
-	if t.document && x.Status == http.StatusOK && outcome == 0 && whole && x.Encoding == "" {
+	if !t.resp.Framed() && x.Status == http.StatusOK && outcome == 0 && whole && (x.Encoding == "" || x.packed) {
 		t.reader.ReadDocument(&t.answer, t.doc)
 	}
+	t.resp.Release()
+	x.Mistyped = t.resp.Mistyped()
 	if outcome == 0 {
 		outcome = t.answer.Outcome(x.Status, whole)
 	}
@@ -236,7 +246,7 @@ func (t *talk) settle(outcome record.Outcome, whole bool, complaint string) {
 	if len(x.arrivals) > 0 {
 		x.FirstToken = Milliseconds(x.arrivals[0].at)
 	}
-	x.read = outcome == record.Completed || outcome == record.Empty
+	x.read = outcome == record.Completed
 	x.TokenIDs = hasIDs(t.raw)
 	x.keep = t.connectionHeaders()
 	x.body = dialect.Mask(string(t.doc[:min(len(t.doc), keepBytes)]), t.secrets...)
@@ -249,10 +259,12 @@ func (t *talk) settle(outcome record.Outcome, whole bool, complaint string) {
 // lacking says what a reply that is no answer lacks, where the server says nothing.
 func (t *talk) lacking(o record.Outcome) string {
 	switch {
-	case t.x.Encoding != "":
+	case t.x.Encoding != "" && !t.x.packed:
 		return "the reply is encoded as " + t.x.Encoding + ", which was not asked for"
 	case o == record.Truncated:
 		return "the reply ended before its end marker"
+	case o == record.Empty:
+		return "the reply held no token"
 	}
 	return ""
 }

@@ -122,13 +122,15 @@ type Exchange struct {
 	Evidence     string       `json:"evidence,omitempty"`
 	FinishReason string       `json:"finish_reason"`
 	Usage        *Usage       `json:"usage,omitempty"`
-	TokenIDs     bool         `json:"token_ids"`    // generated tokens' ids came
-	TokenEvents  int          `json:"token_events"` // events with generated tokens
-	Counted      int          `json:"counted"`      // of them, those whose number of tokens the server told
-	NotStreamed  bool         `json:"not_streamed"` // a document came where a stream was asked for
+	TokenIDs     bool         `json:"token_ids"`        // generated tokens' ids came
+	TokenEvents  int          `json:"token_events"`     // events with generated tokens
+	Reasoning    int          `json:"reasoning_events"` // of them, those of reasoning
+	Counted      int          `json:"counted"`          // of them, those whose number of tokens the server told
+	NotStreamed  bool         `json:"not_streamed"`     // a document came where a stream was asked for
 	Comments     int          `json:"comments"`
 	Malformed    int          `json:"malformed"`
 	Encoding     string       `json:"encoding,omitempty"`      // Content-Encoding, which was not asked for
+	Mistyped     bool         `json:"mistyped"`                // a stream of events came under another Content-Type
 	Header       Milliseconds `json:"header_ms,omitzero"`      // until the reply's header block
 	FirstToken   Milliseconds `json:"first_token_ms,omitzero"` // 0 without token events
 	End          Milliseconds `json:"end_ms"`
@@ -136,7 +138,8 @@ type Exchange struct {
 	kept     string // what became of the connection; empty where that was not looked at
 	keep     string // the headers that speak of it
 	arrivals []arrival
-	read     bool // the reply was of this endpoint's language
+	read     bool // it completed
+	packed   bool // the Encoding was undone
 	location string
 	body     string // of a whole reply, or of an error, with secrets masked
 }

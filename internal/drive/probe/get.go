@@ -144,6 +144,8 @@ func (p *prober) identify(ctx context.Context) bool {
 		return p.fail(fmt.Sprintf("the server redirects every request, to %s", to), "probe the address that it redirects to: a run follows no redirects")
 	case p.cfg.Get.TLS == nil && (answered == 0 || wantsTLS(first)) && p.speaksTLS(ctx):
 		return p.fail("the server speaks TLS", "write https://")
+	case answered == 0 && alerted(first):
+		return p.fail("the server ends the TLS connection: "+p.unanswered(first), "it may want a certificate of yours: --client-cert-file and --client-key-file")
 	case answered == 0 && !p.anySlow():
 		return p.fail("the server takes connections and does not answer in HTTP/1.1: "+p.unanswered(first), "")
 	case pages == answered && pages > 3:
@@ -161,6 +163,12 @@ func (p *prober) unanswered(g get) string {
 		text = "it closes the connection without a reply"
 	}
 	return p.mask(text[strings.LastIndex(text, "\": ")+1:])
+}
+
+// alerted reports that the server ended the connection in the way of TLS: one without a certificate, for instance.
+func alerted(g get) bool {
+	op, is := errors.AsType[*net.OpError](g.err)
+	return is && op.Op == "remote error"
 }
 
 func (p *prober) anySlow() bool {

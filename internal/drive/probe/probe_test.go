@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -289,10 +290,10 @@ func TestSilentServerEndsInTime(t *testing.T) {
 	}))
 	defer close(release)
 	cfg := aim(t, s.URL, "", nil)
-	cfg.Timeout = 600 * time.Millisecond
+	cfg.Timeout = 1500 * time.Millisecond
 	f := probe.Run(t.Context(), cfg)
-	if !strings.Contains(f.Failure, "answers nothing") || !strings.Contains(f.Failure, "200ms") {
-		t.Errorf("failure: got %q, want that it answers nothing within 200ms", f.Failure)
+	if !strings.Contains(f.Failure, "answers nothing") || !strings.Contains(f.Failure, "500ms") {
+		t.Errorf("failure: got %q, want that it answers nothing within 500ms", f.Failure)
 	}
 	if e := endpoint(t, f, plan.EndpointCompletions); e.State != probe.Untried {
 		t.Errorf("second endpoint: got %s, want %s", e.State, probe.Untried)
@@ -514,5 +515,168 @@ func TestUnixSocketIsProbed(t *testing.T) {
 	f := probe.Run(t.Context(), cfg)
 	if best, ok := f.Best(); !ok || best.Name != plan.EndpointChat || f.Server.Kind != "vllm" || f.Reach.RTT.Samples != 0 {
 		t.Errorf("got %q %v of a %q, round trips %+v, want %s of vllm, and no round trip", best.Name, ok, f.Server.Kind, f.Reach.RTT, plan.EndpointChat)
+	}
+}
+
+func TestCertificateOfOursIsAskedFor(t *testing.T) {
+	s := httptest.NewUnstartedServer(vllm())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	s.StartTLS()
+	defer s.Close()
+	trust := x509.NewCertPool()
+	trust.AddCert(s.Certificate())
+	f := probe.Run(t.Context(), aim(t, s.URL, "", &tls.Config{RootCAs: trust, ServerName: "127.0.0.1"}))
+	if !strings.Contains(f.Failure, "ends the TLS connection") || !strings.Contains(f.Hint, "--client-cert-file") {
+		t.Errorf("no certificate of ours: got %q, hint %q, want to be told of --client-cert-file", f.Failure, f.Hint)
+	}
+}
+
+// A reply that never ends costs neither memory nor the whole time.
+func TestEndlessLineIsCut(t *testing.T) {
+	h := vllm()
+	h["/v1/chat/completions"] = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		piece := []byte("data: " + strings.Repeat("x", 1<<20))
+		for range 64 {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+	}
+	e := endpoint(t, find(t, h), plan.EndpointChat)
+	if e.State != probe.Otherwise || !strings.Contains(e.Why, "longer than 16 MiB") {
+		t.Errorf("endless line: got %s: %q, want it to be cut at 16 MiB", e.State, e.Why)
+	}
+}
+
+func TestEmptyRepliesAreNoAnswer(t *testing.T) {
+	h := vllm()
+	h["/v1/chat/completions"] = func(w http.ResponseWriter, r *http.Request) {
+		if read(r).Stream {
+			sends(w, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, "data: [DONE]")
+			return
+		}
+		io.WriteString(w, `{"choices":[{"index":0,"message":{"content":""},"finish_reason":"stop"}]}`)
+	}
+	f := find(t, h)
+	if e := endpoint(t, f, plan.EndpointChat); e.State != probe.Refuses || e.Whole.Outcome != "empty" || !strings.Contains(f.Failure, "no token") {
+		t.Errorf("empty replies: got %s, %s, failure %q, want no answer", e.State, e.Whole.Outcome, f.Failure)
+	}
+}
+
+func TestReasoningIsToldFromTheAnswer(t *testing.T) {
+	h := vllm()
+	inner := h["/v1/chat/completions"]
+	h["/v1/chat/completions"] = func(w http.ResponseWriter, r *http.Request) {
+		held := httptest.NewRecorder()
+		inner(held, r)
+		w.Header().Set("Content-Type", held.Header().Get("Content-Type"))
+		w.WriteHeader(held.Code)
+		io.WriteString(w, strings.Replace(held.Body.String(), `{"content":"one "}`, `{"reasoning":"hm"}`, 3))
+	}
+	if got := endpoint(t, find(t, h), plan.EndpointChat).Streamed; got.TokenEvents != 8 || got.Reasoning != 3 {
+		t.Errorf("token events: got %d, of reasoning %d, want 8 and 3", got.TokenEvents, got.Reasoning)
+	}
+}
+
+// Secrets that a server echoes, in whatever place, are not in the finding.
+func TestEchoedSecretsAreMasked(t *testing.T) {
+	const key = "hush-hush-9"
+	f := find(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Server", key)
+		h.Set("Via", key)
+		h.Set("Keep-Alive", key)
+		switch r.URL.Path {
+		case "/v1/models":
+			saysJSON(`{"data":[{"id":"`+key+`","owned_by":"`+key+`"},{"id":"big","owned_by":"`+key+`"}]}`)(w, r)
+		case "/info":
+			saysJSON(`{"model_id":"`+key+`","version":"`+key+`"}`)(w, r)
+		case "/v1/chat/completions":
+			chat("big")(w, r)
+		case "/v1/completions":
+			http.Redirect(w, r, "/"+key, http.StatusTemporaryRedirect)
+		default:
+			w.Header().Set("Content-Encoding", key)
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, `{"error":{"`+key+`":"`+key+`"}}`)
+		}
+	}))
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(b) + f.Text(); strings.Contains(text, key) || f.Model != "big" {
+		t.Errorf("model %q, want big, and no secret in\n%s", f.Model, text)
+	}
+}
+
+func TestSignsThatContradictAreSaid(t *testing.T) {
+	h := routes{
+		"/v1/models":           saysJSON(`{"data":[{"id":"big","owned_by":"sglang"}]}`),
+		"/api/version":         saysJSON(`{"version":"0.13.0"}`),
+		"/version":             saysJSON(`{"version":"7"}`),
+		"/v1/chat/completions": chat("big"),
+	}
+	f := find(t, h)
+	if f.Server.Kind != "sglang" || f.Server.Version != "" {
+		t.Errorf("server: got %q %q, want sglang, whose sign came first, without the version of another", f.Server.Kind, f.Server.Version)
+	}
+	if !slices.ContainsFunc(f.Notes, func(n string) bool { return strings.Contains(n, "different servers") }) {
+		t.Errorf("notes: got %q, want one on the signs", f.Notes)
+	}
+	h["/"] = says("text/plain", "Ollama is running")
+	if f = find(t, h); f.Server.Kind != "ollama" || f.Server.Version != "0.13.0" {
+		t.Errorf("server: got %q %q, want ollama 0.13.0, which two signs speak for", f.Server.Kind, f.Server.Version)
+	}
+}
+
+// What was asked for has come with the end marker, even if the reply stays open.
+func TestOpenEndIsNotWaitedFor(t *testing.T) {
+	h := vllm()
+	inner := chat("big")
+	h["/v1/chat/completions"] = func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(b)))
+		inner(w, r)
+		if text := string(b); strings.Contains(text, `"big"`) && strings.Contains(text, `"stream":true`) && !strings.Contains(text, "continuous") && !strings.Contains(text, "return_token_ids") {
+			<-r.Context().Done()
+		}
+	}
+	cfg := aim(t, start(t, h).URL, "", nil)
+	cfg.Endpoints = []string{plan.EndpointChat}
+	f := probe.Run(t.Context(), cfg)
+	if got := endpoint(t, f, plan.EndpointChat).Streamed; got.Outcome != "completed" || got.TokenEvents != 8 {
+		t.Errorf("stream with an open end: got %s: %s, want completed", got.Outcome, got.Evidence)
+	}
+	if f.KeepAlive.AfterStreamed == probe.Kept {
+		t.Errorf("connection: got %s, want not: its reply has not ended", f.KeepAlive.AfterStreamed)
+	}
+}
+
+func TestPackedAndMistypedStreamsAreSaid(t *testing.T) {
+	inner := chat("big")
+	h := vllm()
+	h["/v1/chat/completions"] = func(w http.ResponseWriter, r *http.Request) {
+		held := httptest.NewRecorder()
+		inner(held, r)
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(held.Code)
+		packer := gzip.NewWriter(w)
+		packer.Write(held.Body.Bytes())
+		packer.Close()
+	}
+	f := find(t, h)
+	got := endpoint(t, f, plan.EndpointChat)
+	if s := got.Streamed; s.Outcome != "completed" || s.TokenEvents != 8 || s.Encoding != "gzip" || !s.Mistyped {
+		t.Errorf("stream: got %+v, want 8 token events, packed and mistyped", s)
+	}
+	if w := got.Whole; w.Outcome != "completed" || w.Encoding != "gzip" || w.Mistyped {
+		t.Errorf("whole: got %+v, want it completed, packed and not mistyped", w)
+	}
+	if !strings.Contains(f.Text(), "packed as gzip, which was not asked for") || !strings.Contains(f.Text(), "under a Content-Type that is not a stream's") {
+		t.Errorf("text: got neither what was packed nor what was mistyped:\n%s", f.Text())
 	}
 }

@@ -91,9 +91,6 @@ func (p *prober) signs() (signs []sign) {
 			break
 		}
 	}
-	if v := text(p.gets["/version"].object(), "version"); v != "" {
-		add("vllm", v, "/version: version %s", v)
-	}
 	if o := p.gets["/info"].object(); text(o, "model_id") != "" {
 		add("tgi", text(o, "version"), "/info: model_id %s", text(o, "model_id"))
 	}
@@ -123,12 +120,16 @@ func (p *prober) signs() (signs []sign) {
 	if v := p.header("Server"); v == "llama.cpp" {
 		add("llama.cpp", "", "header Server: %s", v)
 	}
-	return p.settle(signs)
+	// Other servers have a /version as well: it speaks for vLLM where something else does.
+	if v := text(p.gets["/version"].object(), "version"); v != "" && slices.ContainsFunc(signs, func(s sign) bool { return s.kind == "vllm" }) {
+		add("vllm", v, "/version: version %s", v)
+	}
+	return settle(signs)
 }
 
 // settle leaves out what a stand-in for another server's metrics or version says, where the models have a clear owner: a
 // simulator that writes vLLM's names is no vLLM.
-func (p *prober) settle(signs []sign) []sign {
+func settle(signs []sign) []sign {
 	if len(signs) == 0 || signs[0].kind != owners["tare-sim"] {
 		return signs
 	}
@@ -157,6 +158,7 @@ func (p *prober) list() {
 	if id := text(p.gets["/info"].object(), "model_id"); id != "" && len(p.found.Models) == 0 {
 		p.found.Models = append(p.found.Models, Model{Name: id})
 	}
+	p.found.Models = slices.DeleteFunc(p.found.Models, func(m Model) bool { return p.echoes(m.Name) })
 	for i := range p.found.Models {
 		m := &p.found.Models[i]
 		m.Owner = p.mask(m.Owner)
@@ -168,6 +170,11 @@ func (p *prober) list() {
 	case p.cfg.Model != "" && len(listed) > 0 && !slices.ContainsFunc(listed, func(m Model) bool { return m.Name == p.cfg.Model }):
 		p.note(fmt.Sprintf("model %s is not among those that the server lists", p.cfg.Model))
 	}
+}
+
+// echoes reports that a name, which is sent and printed as it is, holds one of our secrets.
+func (p *prober) echoes(name string) bool {
+	return slices.ContainsFunc(p.cfg.Get.Secrets, func(s string) bool { return s != "" && strings.Contains(name, s) })
 }
 
 // models reads the list in OpenAI's form; other lists give none.

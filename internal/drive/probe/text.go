@@ -171,9 +171,18 @@ func (x *Exchange) text() string {
 	said = append(said, x.Usage.text())
 	if x.TokenEvents > 0 {
 		said = append(said, fmt.Sprintf("first token after %s", x.FirstToken), fmt.Sprintf("%d token events, tokens counted in %d", x.TokenEvents, x.Counted))
+		if x.Reasoning > 0 {
+			said = append(said, fmt.Sprintf("%d of reasoning", x.Reasoning))
+		}
 	}
 	if x.TokenIDs {
 		said = append(said, "token ids")
+	}
+	if x.Mistyped {
+		said = append(said, "under a Content-Type that is not a stream's")
+	}
+	if x.Encoding != "" {
+		said = append(said, "packed as "+x.Encoding+", which was not asked for")
 	}
 	if x.Comments > 0 {
 		said = append(said, fmt.Sprintf("%d comments", x.Comments))
