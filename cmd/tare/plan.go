@@ -10,13 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"tare/internal/judge/stats"
 	"tare/internal/plan"
 )
 
@@ -25,8 +26,9 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan [URL...]",
 		Short: "Show what a run would send, and when",
-		Long: `Show what a run would send, and when, without sending it: the stages, how many requests fall due in each, the rate and the
-coefficient of variation of the gaps that were drawn, and the ids. Equal ids mean the same load, on every machine.`,
+		Long: `Show what a run would send, and when, without sending it: the stages, how many requests fall due in each, the rate, the
+coefficient of variation of the gaps and the index of dispersion (variance over mean) of the counts in spans of 1, 10 and 60 s that
+were drawn, and the ids. Equal ids mean the same load, on every machine.`,
 		Example: `  tare plan -f spec.yaml
   tare plan http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --arrival gamma --burstiness 0.5
   tare plan -f spec.yaml --list jsonl | head`,
@@ -55,47 +57,20 @@ coefficient of variation of the gaps that were drawn, and the ids. Equal ids mea
 	return c
 }
 
-// drawn is what came out of the random process in one stage.
-type drawn struct {
-	n           int64
-	last        time.Duration
-	gaps        int64
-	mean, sumSq float64 // of the gaps, seconds: Welford
-}
-
-func (d *drawn) add(due time.Duration) {
-	if d.n > 0 {
-		d.gaps++
-		gap := (due - d.last).Seconds()
-		delta := gap - d.mean
-		d.mean += delta / float64(d.gaps)
-		d.sumSq += delta * (gap - d.mean)
-	}
-	d.n++
-	d.last = due
-}
-
-// variation is the coefficient of variation of the gaps; ok is false for fewer than two.
-func (d *drawn) variation() (cv float64, ok bool) {
-	if d.gaps < 2 || d.mean == 0 {
-		return 0, false
-	}
-	return math.Sqrt(d.sumSq/float64(d.gaps-1)) / d.mean, true
-}
-
 func printPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
-	stages := make([]drawn, len(p.Stages))
+	stages := make([]stats.Arrivals, len(p.Stages))
 	ids, err := p.EachKnown(ctx, func(r *plan.Request) error {
-		stages[r.Stage].add(r.Due)
+		stages[r.Stage].Add(r.Index, r.Due)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "stage\tload\tgap before\twindow\trequests\tdrawn rate\tCV of gaps")
-	for i, s := range p.Stages {
-		fmt.Fprintf(w, "%s\t%s\t%v\t%s\t%s\t%s\t%s\n", stageName(s), stageLoad(s), s.Gap, windowOf(s), countOf(s, stages[i]), rateOf(s, stages[i]), variationOf(s, stages[i]))
+	fmt.Fprintln(w, "stage\tload\tarrivals\tgap before\twindow\trequests\tdrawn rate\tCV of gaps\tIDC 1s\t10s\t60s")
+	for i := range p.Stages {
+		s, a := &p.Stages[i], &stages[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%s\t%s\t%s\n", stageName(s), stageLoad(s), arrivalsOf(s), s.Gap, windowOf(s), countOf(s, a), drawnOf(s, a))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -104,15 +79,17 @@ func printPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
 	return nil
 }
 
-func stageName(s plan.Stage) string {
+func stageName(s *plan.Stage) string {
 	if s.Warmup {
 		return s.Name + " (not counted)"
 	}
 	return s.Name
 }
 
-func stageLoad(s plan.Stage) string {
+func stageLoad(s *plan.Stage) string {
 	switch {
+	case s.Closed && s.ThinkTime() > 0:
+		return fmt.Sprintf("%d in flight or thinking, %v in the mean", s.Concurrency, s.ThinkTime())
 	case s.Closed:
 		return fmt.Sprintf("%d in flight", s.Concurrency)
 	case s.MaxInFlight > 0:
@@ -124,33 +101,43 @@ func stageLoad(s plan.Stage) string {
 // plain writes a number without an exponent.
 func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-func windowOf(s plan.Stage) string {
+func windowOf(s *plan.Stage) string {
 	if s.Duration == 0 {
 		return "until done"
 	}
 	return s.Duration.Round(time.Millisecond).String()
 }
 
-func countOf(s plan.Stage, d drawn) string {
+func countOf(s *plan.Stage, a *stats.Arrivals) string {
 	if s.Closed && s.Requests == 0 {
 		return "as replies allow"
 	}
-	return fmt.Sprint(d.n)
+	return fmt.Sprint(a.N())
 }
 
-func rateOf(s plan.Stage, d drawn) string {
+func arrivalsOf(s *plan.Stage) string {
+	if s.Closed {
+		return "after replies"
+	}
+	return s.Arrivals()
+}
+
+// drawnOf are the columns of what came out of the random process in one stage.
+func drawnOf(s *plan.Stage, a *stats.Arrivals) string {
+	cells := []string{"-", "-", "-", "-", "-"}
 	if s.Closed || s.Duration == 0 {
-		return "-"
+		return strings.Join(cells, "\t")
 	}
-	return fmt.Sprintf("%.2f/s", float64(d.n)/s.Duration.Seconds())
-}
-
-func variationOf(s plan.Stage, d drawn) string {
-	cv, ok := d.variation()
-	if s.Closed || !ok {
-		return "-"
+	cells[0] = fmt.Sprintf("%.2f/s", float64(a.N())/s.Duration.Seconds())
+	if cv, ok := a.Variation(); ok {
+		cells[1] = fmt.Sprintf("%.3f", cv)
 	}
-	return fmt.Sprintf("%.3f", cv)
+	for i, span := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
+		if index, ok := a.Dispersion(span, s.Duration); ok {
+			cells[2+i] = fmt.Sprintf("%.2f", index)
+		}
+	}
+	return strings.Join(cells, "\t")
 }
 
 // plannedRequest is one line of tare plan --list.

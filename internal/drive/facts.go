@@ -22,13 +22,13 @@ func (r *run) describe(m *record.Manifest) {
 	m.Stages = make([]record.Stage, len(r.plan.Stages))
 	at := time.Duration(0)
 	for i, s := range r.plan.Stages {
-		kind := "open"
+		kind, arrivals := "open", s.Course()+" "+s.Arrivals()
 		if s.Closed {
-			kind = "closed"
+			kind, arrivals = "closed", ""
 		}
 		at += s.Gap
 		m.Stages[i] = record.Stage{
-			Name: s.Name, Warmup: s.Warmup, Kind: kind, StartMs: ms(at), EndMs: ms(at + s.Duration), Planned: s.Requests,
+			Name: s.Name, Warmup: s.Warmup, Kind: kind, Arrivals: arrivals, StartMs: ms(at), EndMs: ms(at + s.Duration), Planned: s.Requests,
 			RatePerS: s.Rate, RateToPerS: s.RateTo, Concurrency: s.Concurrency, MaxInFlight: s.MaxInFlight,
 		}
 		at += s.Duration

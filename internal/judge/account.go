@@ -26,7 +26,8 @@ type account struct {
 	inTokens    int64
 
 	bundled     bundled
-	uncounted   int64 // completed replies whose output tokens the server did not count
+	uncounted   int64                                  // completed replies whose output tokens the server did not count
+	arrivals    struct{ planned, sent stats.Arrivals } // since the start of the window
 	inputKnown  bool
 	outputKnown bool
 
@@ -50,7 +51,9 @@ func (a *account) add(r *measure.Reply, table []measure.Metric, w window) {
 	*a.outcomes.Of(r.Outcome)++
 	a.failures.add(r.Exchange)
 	a.measure(r, table)
+	a.arrivals.planned.Add(r.Index, r.Due-w.start)
 	if r.WasSent {
+		a.arrivals.sent.Add(r.Index, r.Sent-w.start)
 		a.sent++
 		a.addDelay(r)
 		a.events.add(r)
@@ -233,10 +236,28 @@ func (a *account) figures(table []measure.Metric, kind string, planned int64, w 
 	if a.outputKnown {
 		p.OutputRate = perSecond(a.outTokens, w.lasted)
 	}
+	p.Arrivals.Sent = arrivals(&a.arrivals.sent, w.lasted)
+	if kind == "open" {
+		p.Arrivals.Planned = arrivals(&a.arrivals.planned, w.asked)
+	}
 	for i, m := range table {
 		p.Metrics[m.Name] = figures(m.Unit, &a.tallies[i])
 	}
 	return p
+}
+
+// arrivals says how requests came in a stage that lasted so long.
+func arrivals(a *stats.Arrivals, window time.Duration) Flow {
+	number := func(v float64, ok bool) Number {
+		if !ok {
+			return Number{}
+		}
+		return Some(v)
+	}
+	return Flow{
+		Variation: number(a.Variation()), Second: number(a.Dispersion(time.Second, window)),
+		TenSeconds: number(a.Dispersion(10*time.Second, window)), Minute: number(a.Dispersion(time.Minute, window)),
+	}
 }
 
 func perSecond(n int64, span time.Duration) Number {

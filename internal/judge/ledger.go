@@ -155,7 +155,7 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 		e.Excess += max(recorded-planned, 0)
 		w := l.spans(i, max(planned, recorded), known)
 		part := a.figures(l.table, stage.Kind, max(planned, recorded), w)
-		part.Name, part.Warmup = stage.Name, stage.Warmup
+		part.Name, part.Warmup, part.Arrivals.Asked = stage.Name, stage.Warmup, stage.Arrivals
 		part.StartMs, part.EndMs = stage.StartMs, stage.StartMs+float64(w.lasted)/1e6
 		s.Stages = append(s.Stages, part)
 		if !stage.Warmup {
@@ -165,6 +165,7 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 		}
 	}
 	s.Total = total.figures(l.table, all.kind, all.requests, all.spans)
+	s.Total.Arrivals = Arrivals{} // its stages do not begin at the same moment
 	s.Total.Name, s.Total.StartMs, s.Total.EndMs = "total", all.startMs, all.endMs
 	s.Verdict = verdict.Judge(e)
 	s.Run = l.run(e)

@@ -3,6 +3,7 @@ package judge_test
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -443,5 +444,27 @@ func TestAPlanOfNothingIsCalledSo(t *testing.T) {
 	}
 	if g := gate(t, s, "T1"); !strings.Contains(g.Hint, "plan at least one request") {
 		t.Errorf("hint: got %q, want what to plan", g.Hint)
+	}
+}
+
+func TestArrivalsAreOfDueTimesAndOfFirstWrites(t *testing.T) {
+	m := twoStages()
+	m.Stages[1].Arrivals = "100/s constant, CV 0"
+	all := requests(func(x *record.Exchange) *record.Exchange {
+		if x.Index%2 == 0 { // every other one late: gaps of 5 and 15 ms
+			delay(x, 5*time.Millisecond, record.DelayBusy)
+		}
+		return x
+	})
+	s := summarize(t, m, all)
+	got := s.Stages[1].Arrivals
+	planned, _ := got.Planned.Variation.Get()
+	sent, _ := got.Sent.Variation.Get()
+	index, ok := got.Planned.Second.Get()
+	if _, tens := got.Planned.TenSeconds.Get(); got.Asked != m.Stages[1].Arrivals || planned != 0 || math.Abs(sent-0.5) > 0.001 || !ok || index != 0 || tens {
+		t.Errorf("got %+v, want CV 0 planned, 0.5 sent, no dispersion in 1 s and none known in 10 s", got)
+	}
+	if s.Total.Arrivals != (judge.Arrivals{}) {
+		t.Errorf("total: got %+v, want none", s.Total.Arrivals)
 	}
 }

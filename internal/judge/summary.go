@@ -58,8 +58,26 @@ type Part struct {
 	InputRate     Number `json:"input_tokens_per_s"`   // prompt tokens, cached ones included, of replies that began in the window
 	OutputRate    Number `json:"output_tokens_per_s"`  // tokens that arrived in the window
 
+	Arrivals Arrivals `json:"arrivals,omitzero"` // of a stage; the total has none
+
 	Events  Events  `json:"events"`
 	Metrics Metrics `json:"metrics"`
+}
+
+// Arrivals sets how the requests of a stage came next to what was asked.
+type Arrivals struct {
+	Asked   string `json:"asked,omitempty"`  // of an open stage: "10/s poisson, CV 1"
+	Planned Flow   `json:"planned,omitzero"` // due times of an open stage
+	Sent    Flow   `json:"sent"`             // first writes, whenever they were
+}
+
+// Flow describes arrivals over the stage's window: the coefficient of variation of the gaps, and the index of
+// dispersion of the counts, variance over mean, in spans of a second, ten seconds and a minute.
+type Flow struct {
+	Variation  Number `json:"gap_cv"`
+	Second     Number `json:"idc_1s"`
+	TenSeconds Number `json:"idc_10s"`
+	Minute     Number `json:"idc_60s"`
 }
 
 // Outcomes counts requests by how they ended.

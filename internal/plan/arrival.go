@@ -379,6 +379,9 @@ func (s *Stage) Course() string {
 	return plain(s.Rate) + "/s"
 }
 
+// ThinkTime returns the mean think time of a closed stage.
+func (s *Stage) ThinkTime() time.Duration { return s.think.Mean }
+
 // Begins returns how long after the start of a closed stage each of its places, from 0, sends first.
 func (p *Plan) Begins(stage int) func(place int) time.Duration {
 	s := &p.Stages[stage]

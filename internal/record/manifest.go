@@ -48,6 +48,7 @@ type Stage struct {
 	Kind        string  `json:"kind"`   // "open" or "closed"
 	StartMs     float64 `json:"start_ms"`
 	EndMs       float64 `json:"end_ms"`                  // end of the window in which requests fall due
+	Arrivals    string  `json:"arrivals,omitempty"`      // asked, of an open stage: "10/s poisson, CV 1"
 	Planned     int64   `json:"planned"`                 // requests; for a closed loop by duration, the requests issued
 	RatePerS    float64 `json:"rate_per_s,omitempty"`    // asked mean at the start of an open stage
 	RateToPerS  float64 `json:"rate_to_per_s,omitempty"` // asked rate at the end of a ramp

@@ -235,10 +235,19 @@ func TestTextHasNoColonWithoutAMessage(t *testing.T) {
 	}
 }
 
+func TestTextSetsArrivalsNextToWhatWasAsked(t *testing.T) {
+	m, all := manifest(), exchanges()
+	m.Stages[1].Arrivals = "100/s constant, CV 0"
+	got := string(text(t, summarize(t, m, all)))
+	if want := "arrivals  rate-100: asked 100/s constant, CV 0 · planned 100/s, CV 0 · sent 100/s, CV 0.00263\n"; !strings.Contains(got, want) {
+		t.Errorf("want the line %q, got:\n%s", want, got)
+	}
+}
+
 func TestTextShowsNamesOf24Characters(t *testing.T) {
 	m, all := manifest(), exchanges()
 	m.Stages[1].Name, m.Stages[2].Name = "60/s, 8 connections more", "60/s, 8 connections more."
-	got := string(text(t, summarize(t, m, all)))
+	got, _, _ := strings.Cut(string(text(t, summarize(t, m, all))), "outcomes ")
 	if strings.Count(got, "60/s, 8 connections more  ") != 2 || strings.Count(got, "60/s, 8 connections mor…") != 2 {
 		t.Errorf("want a name of 24 characters whole and one of 25 cut, got:\n%s", got)
 	}

@@ -38,6 +38,7 @@ func Text(w io.Writer, s *judge.Summary) error {
 	writeNotes(&b, s, bytes.Contains(b.Bytes()[tables:], []byte(" "+weak)))
 	writeOutcomes(&b, s)
 	writeDelays(&b, s)
+	writeArrivals(&b, s)
 	writeWarnings(&b, s)
 	writeFiles(&b, s)
 	_, err := w.Write(b.Bytes())
@@ -338,6 +339,39 @@ func writeDelays(b *bytes.Buffer, s *judge.Summary) {
 		wrap(b, "events    ", fmt.Sprintf("%d, %s %% stamped by the kernel, %s %% merged with others in a read", e.All,
 			measure.Digits(100*float64(e.Stamped)/float64(e.All)), measure.Digits(100*float64(e.Merged)/float64(e.All))))
 	}
+}
+
+// writeArrivals sets, for each measured open stage, what was planned and sent next to what was asked.
+func writeArrivals(b *bytes.Buffer, s *judge.Summary) {
+	head := "arrivals  "
+	for i := range s.Stages {
+		p := &s.Stages[i]
+		if p.Kind != "open" || p.Warmup || p.Sent == 0 {
+			continue
+		}
+		text := label(p, longestName) + ": "
+		if p.Arrivals.Asked != "" {
+			text += "asked " + p.Arrivals.Asked + " · "
+		}
+		wrap(b, head, text+"planned "+flow(p.PlannedRate, p.Arrivals.Planned)+" · sent "+flow(p.AchievedRate, p.Arrivals.Sent))
+		head = "          "
+	}
+}
+
+// flow writes "10.0/s, CV 0.980, IDC 1.01 (1s) 1.20 (10s)", without what there are too few spans for.
+func flow(rate judge.Number, f judge.Flow) string {
+	text := fmt.Sprintf("%s/s, CV %s", plain(rate), plain(f.Variation))
+	head := ", IDC"
+	for _, d := range []struct {
+		index judge.Number
+		span  string
+	}{{f.Second, "1s"}, {f.TenSeconds, "10s"}, {f.Minute, "60s"}} {
+		if _, ok := d.index.Get(); ok {
+			text += fmt.Sprintf("%s %s (%s)", head, plain(d.index), d.span)
+			head = ""
+		}
+	}
+	return text
 }
 
 func writeWarnings(b *bytes.Buffer, s *judge.Summary) {
