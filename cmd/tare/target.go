@@ -187,6 +187,8 @@ func driveConfig(s plan.Spec, t target) drive.Config {
 	return drive.Config{
 		Servers: t.servers, Secrets: t.secrets, RunID: "tare-" + shortID(),
 		Timeout: s.Target.Timeout, ConnectTimeout: s.Target.ConnectTimeout, IdleTimeout: s.Target.IdleTimeout, NoReuse: !s.Target.Reuse, Drain: s.Load.Drain,
+		HeaderTimeout: s.Target.HeaderTimeout, FirstTokenTimeout: s.Target.FirstTokenTimeout, TokenTimeout: s.Target.TokenTimeout,
+		Retries: s.Target.Retries,
 		Engine: s.Client.Engine, Loops: loops, Procs: s.Client.Procs, Connections: s.Client.Connections, Spin: s.Client.Spin,
 	}
 }

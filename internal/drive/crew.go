@@ -30,6 +30,7 @@ type crew struct {
 	mayDial  int           // still allowed until the pacer looks around again
 	wake     time.Duration // when it does
 	dials    int64
+	warmed   int64 // of them, before the start
 
 	offset  atomic.Pointer[clock.Offset]
 	step    time.Duration
@@ -134,7 +135,7 @@ func (c *crew) dial(ctx context.Context, server int) (*berth, error) {
 		secure := tls.Client(b.conn, cfg)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			conn.Close()
-			return nil, err
+			return nil, handshakeError{err}
 		}
 		b.conn = secure
 	}
@@ -173,6 +174,7 @@ func (c *crew) carry() {
 			b.since = 0
 		}
 	}
+	c.warmed = c.dials
 	c.mu.Unlock()
 	for {
 		now := c.clock.Now()
@@ -216,7 +218,8 @@ func (c *crew) end(began time.Duration) {
 	c.window.publish(&c.tally)
 	c.usage = record.Loop{
 		WallNs: int64(c.clock.Now() - began), SpunNs: int64(c.lead.Spun()), Sent: c.tally.sent, Reads: c.tally.reads, Events: c.tally.events, Dials: c.dials,
-		MaxInFlight: c.tally.maxInFlight, Mistyped: c.tally.odd.mistyped, Packed: c.tally.odd.packed, NotStreamed: c.tally.odd.notStreamed,
+		DialsInRun: c.dials - c.warmed, MaxInFlight: c.tally.maxInFlight, Mistyped: c.tally.odd.mistyped, Packed: c.tally.odd.packed,
+		NotStreamed: c.tally.odd.notStreamed,
 	}
 }
 
@@ -234,6 +237,11 @@ func (c *crew) close() {
 // sendDue writes the requests whose time has come and returns when to look again. Replies that come before that look for
 // themselves. The lock is held.
 func (c *crew) sendDue(now time.Duration) (next time.Duration) {
+	c.resendDue(now, c.resend)
+	return min(c.sendJobs(now), max(c.againAt, now+longestWait))
+}
+
+func (c *crew) sendJobs(now time.Duration) (next time.Duration) {
 	for {
 		j, due, known := c.next(now)
 		switch {
@@ -252,62 +260,71 @@ func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 			if !c.unconnected(now, len(c.berths)+c.dialling, len(c.idle[j.server])) || c.mayDial == 0 {
 				return never
 			}
-			c.issueOnNew(j, due, now)
+			c.issueOnNew(c.hold(j, due, now))
 		}
 		now = c.clock.Now()
 	}
 }
 
-// board begins the flight of a job that is due.
-func (c *crew) board(j *job, due, now time.Duration, delay record.Delay) *flight {
-	f := c.kept()
-	if f == nil {
-		f = &flight{reader: c.run.dialect.NewReader(), secrets: c.run.cfg.Secrets}
+// resend writes a request again. It reports false when there is no connection for it and none may be dialled now.
+func (c *crew) resend(f *flight, now time.Duration) bool {
+	if !f.fresh {
+		if b := c.takeIdle(f.server, now); b != nil {
+			c.issue(b, f, f.request)
+			return true
+		}
 	}
-	f.begin(j, due, now, delay)
-	return f
+	if c.mayDial == 0 || len(c.berths)+c.dialling >= c.run.linesPerLoop {
+		return false
+	}
+	c.issueOnNew(f)
+	return true
 }
 
-// issueOnNew dials a connection for the first job and writes it there.
-func (c *crew) issueOnNew(j *job, due, now time.Duration) {
-	w := c.hold(j, due, now)
+// issueOnNew dials a connection for a flight and writes its request there. The lock is held.
+func (c *crew) issueOnNew(f *flight) {
 	c.dialling++
 	c.mayDial--
 	c.readers.Go(func() {
 		ctx, cancel := context.WithTimeout(c.dialing, c.run.cfg.ConnectTimeout)
 		defer cancel()
-		b, err := c.dial(ctx, w.server)
+		b, err := c.dial(ctx, f.server)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.dialling--
+		if err == nil && !c.open(b) {
+			err = cmp.Or(b.refused, errClosedAtOnce)
+		}
+		now := c.clock.Now()
 		switch {
-		case err != nil:
-			c.refuse(&w.job, due, err)
-		case !c.open(b):
-			c.refuse(&w.job, due, cmp.Or(b.refused, errors.New("the server closed the connection at once")))
-		case c.run.stopped(c.clock.Now()):
-			c.giveUp(w)
+		case err == nil && c.run.stopped(now):
 			b.conn.Close()
+			c.withdraw(f, now)
+		case err == nil:
+			c.issue(b, f, f.request)
+		case c.dialing.Err() != nil:
+			c.withdraw(f, now)
 		default:
-			c.issue(b, c.board(&w.job, due, now, w.delay), w.bytes)
+			c.refused(f, err)
 		}
 	})
 }
 
 // issue writes a request on b. The lock is held.
 func (c *crew) issue(b *berth, f *flight, request []byte) {
-	f.x.ConnReady, f.x.Reused = record.At(c.clock.Now()), b.served > 0
+	f.depart(c.clock.Now())
+	f.x.Reused = b.served > 0
 	aside := len(request) > writeAside
-	if aside {
-		request = append([]byte(nil), request...)
+	if aside && len(f.request) == 0 {
+		f.retain(request)
+		request = f.request
 	}
+	ready := f.sent
+	f.armed, _ = f.patience(&c.run.limits)
 	b.writing.Lock() // until the last facts of the write are down
 	b.f.Store(f)     // before the deadline is set: a reader that it wakes must find whom to end
-	f.until = time.Now().Add(c.run.cfg.Timeout)
-	_ = b.conn.SetReadDeadline(f.until) // its reader then closes the connection, which ends the write, too
-	first := c.clock.Now()
-	f.x.FirstWrite = record.At(first)
-	c.tally.wrote(first - f.x.Due)
+	c.arm(b, f.armed)
+	c.wrote(f, ready, c.clock.Now())
 	if aside {
 		c.readers.Go(func() { c.write(b, f, request) })
 	} else {
@@ -324,6 +341,43 @@ func (c *crew) write(b *berth, f *flight, request []byte) {
 		return
 	}
 	f.x.LastWrite = record.At(c.clock.Now())
+}
+
+// arm has b's reader woken at a moment. It then closes the connection, which ends the write, too.
+func (c *crew) arm(b *berth, at time.Duration) {
+	_ = b.conn.SetReadDeadline(time.Now().Add(at - c.clock.Now()))
+}
+
+// watch has the reader woken when f would be overdue. A token that puts that off leaves the deadline as it is: the reader
+// then looks again.
+func (c *crew) watch(b *berth, f *flight) {
+	if until := c.until(f); until < f.armed {
+		f.armed = until
+		c.arm(b, until)
+	}
+}
+
+// until is when f is overdue, or its reply has taken too long to end behind the end marker.
+func (c *crew) until(f *flight) time.Duration {
+	until, _ := f.patience(&c.run.limits)
+	if f.lingers {
+		until = min(until, f.giveUp)
+	}
+	return until
+}
+
+// putOff sets a read deadline that has passed anew where f has time left.
+func (c *crew) putOff(b *berth, f *flight, err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || b.cut.Load() {
+		return false
+	}
+	until := c.until(f)
+	if until <= c.clock.Now() {
+		return false
+	}
+	f.armed = until
+	c.arm(b, until)
+	return true
 }
 
 // read takes the replies on one connection in, until it is closed.
@@ -361,13 +415,11 @@ func (c *crew) read(b *berth) {
 				continue
 			}
 			if f.answer.Terminated && !f.lingers {
-				f.lingers = true
-				if end := time.Now().Add(lingerFor); end.Before(f.until) {
-					_ = b.conn.SetReadDeadline(end)
-				}
+				f.lingers, f.giveUp = true, c.clock.Now()+lingerFor
 			}
+			c.watch(b, f)
 		}
-		if err != nil {
+		if err != nil && !c.putOff(b, f, err) {
 			b.conn.Close()
 			c.finish(b, f, c.lost(b, f, user, err), false)
 			return
@@ -388,24 +440,25 @@ func (c *crew) lost(b *berth, f *flight, at time.Duration, err error) verdict {
 	unsent := b.awaitWrite()
 	switch {
 	case b.cut.Load():
-		return verdict{outcome: record.Cancelled, at: at, err: c.run.cutText()}
-	case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(unsent, os.ErrDeadlineExceeded):
-		return verdict{outcome: record.TimedOut, at: at, err: c.run.timeout}
+		return c.run.severed(at)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		_, cause := f.patience(&c.run.limits)
+		return verdict{cause: cause, at: at, err: c.run.limits.text(cause)}
 	case unsent != nil && !errors.Is(unsent, net.ErrClosed):
-		return unwritten(at, unsent)
+		return f.snapped(at, "write request", unsent)
 	case refusal(err) != nil && !f.resp.Started():
-		return verdict{outcome: record.ConnectFailed, at: at, err: refusal(err).Error()}
+		return verdict{cause: record.CauseTLS, at: at, err: refusal(err).Error()}
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return f.peerClosed(at)
 	}
-	return verdict{outcome: record.Reset, at: at, err: "read reply: " + err.Error()}
+	return f.snapped(at, "read reply", err)
 }
 
 // refusal is how a server ends a TLS session that it does not want: in TLS 1.3 for a missing certificate, behind the
 // handshake as the client sees it. It is nil for any other error.
 func refusal(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
-		return fmt.Errorf("the server refused the TLS session: %w", op.Err)
+		return handshakeError{fmt.Errorf("the server refused the TLS session: %w", op.Err)}
 	}
 	return nil
 }
@@ -416,19 +469,16 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 		b.conn.Close() // or its writer might wait on
 	}
 	b.awaitWrite()
-	lost := f.stale(v)
 	f.close(v)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock.Now()
-	c.tally.inFlight--
 	b.served++
 	b.f.Store(nil)
-	if lost {
+	if v.cause == record.CauseStale {
 		c.stale()
 	}
-	c.vacate(f.x.Stage, f.think, v, now)
-	c.settle(f)
+	c.conclude(f, v, now)
 	if keep {
 		_ = b.conn.SetReadDeadline(time.Time{})
 		b.since = now

@@ -36,6 +36,11 @@ type Config struct {
 	NoReuse        bool          // a new connection for every request
 	Drain          time.Duration // longest wait for replies after the last stage
 
+	HeaderTimeout     time.Duration // from an attempt's first write to the end of the header block; 0 for none
+	FirstTokenTimeout time.Duration // from an attempt's first write to the first token; 0 for none
+	TokenTimeout      time.Duration // from one token event to the next, or to the end marker; 0 for none
+	Retries           int           // further attempts of a request that got no token
+
 	Engine      string        // EngineAuto, EngineEpoll or EngineGoroutine
 	Loops       int           // event loops or pacers; 0 to choose
 	Procs       int           // GOMAXPROCS during the run; 0 to choose
@@ -118,17 +123,17 @@ type run struct {
 	stamps       bool
 	linesPerLoop int
 
-	stopAt  atomic.Int64 // when sending was stopped; notYet while it goes on
-	cut     atomic.Bool
-	began   usage
-	ended   usage
-	timeout string // evidence of a time-out
+	stopAt atomic.Int64 // when sending was stopped; notYet while it goes on
+	cut    atomic.Bool
+	began  usage
+	ended  usage
+	limits limits
 }
 
 func prepare(cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log) (*run, error) {
 	r := &run{
 		cfg: cfg, plan: p, dialect: d, clock: clock.New(), time: newTimeline(p.Stages), writer: newWriter(log),
-		timeout: fmt.Sprintf("no end of the reply within %v", cfg.Timeout),
+		limits: limitsOf(&cfg),
 	}
 	if err := r.fit(); err != nil {
 		return nil, err
@@ -260,12 +265,14 @@ func (r *run) cutOff(now time.Duration) bool {
 	return r.cut.Load() || over != notYet && now >= time.Duration(over)+r.cfg.Drain
 }
 
-// cutText is the evidence of a flight that was cut off.
-func (r *run) cutText() string {
+// severed says how a flight ends that was cut off.
+func (r *run) severed(at time.Duration) verdict {
 	if r.cut.Load() {
-		return "interrupted"
+		return verdict{cause: record.CauseInterrupted, at: at, err: "interrupted"}
 	}
-	return fmt.Sprintf("still unanswered %v after the end of the load (drain limit)", r.cfg.Drain)
+	return verdict{
+		cause: record.CauseDrainLimit, at: at, err: fmt.Sprintf("still unanswered %v after the end of the load (drain limit)", r.cfg.Drain),
+	}
 }
 
 // settings are the Go runtime's, changed for the time of a run.

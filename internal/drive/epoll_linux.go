@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 	"unsafe"
 
 	"tare/internal/drive/clock"
-	"tare/internal/drive/dialect"
 	"tare/internal/drive/wire"
 	"tare/internal/record"
 
@@ -35,13 +35,13 @@ type loop struct {
 	free     []int   // slots without a connection
 	serial   int32
 	pools    []pool // by server
-	held     int    // jobs in all pools
+	held     int    // in all pools
 	dialling int
 	waiting  bool  // a job waits for a reply or a connection, not for its time
 	dials    int   // still allowed in this turn
 	oldest   *line // with a request in flight, in order of issue
 	newest   *line
-	reader   dialect.Reader
+	lookout  time.Duration // no request is overdue before
 	linger   []lingering
 
 	usage record.Loop
@@ -49,8 +49,8 @@ type loop struct {
 
 // pool is what a loop has for one server.
 type pool struct {
-	idle []*line    // last used on top
-	held []*waiting // for a connection, in order; never more than are being dialled
+	idle []*line   // last used on top
+	held []*flight // that wait for a connection, in order; never more than are being dialled
 }
 
 // line is one connection.
@@ -74,6 +74,7 @@ const (
 	lineDialling lineState = iota
 	lineIdle
 	lineBusy
+	lineGone
 )
 
 // lingering is an answer that has ended on a connection whose reply has not.
@@ -86,7 +87,8 @@ const (
 	turnEvents   = 128 // handled before the loop looks around
 	turnSends    = 64  // likewise
 	inboxBytes   = 64 << 10
-	checkDueEach = 4 // events
+	checkDueEach = 4                    // events
+	lookEvery    = 2 * time.Millisecond // at least, between two looks for overdue requests
 )
 
 func newLoop(r *run, id int) (*loop, error) {
@@ -94,10 +96,12 @@ func newLoop(r *run, id int) (*loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open epoll: %w", err)
 	}
-	return &loop{
+	l := &loop{
 		shard: newShard(r, id), pools: make([]pool, len(r.places)), epoll: ep, events: make([]unix.EpollEvent, turnEvents),
-		inbox: wire.NewInbox(inboxBytes), lead: clock.Lead{Least: r.cfg.Spin}, reader: r.dialect.NewReader(),
-	}, nil
+		inbox: wire.NewInbox(inboxBytes), lead: clock.Lead{Least: r.cfg.Spin},
+	}
+	l.reader = r.dialect.NewReader()
+	return l, nil
 }
 
 // warm dials connections and waits for them. One that the server closes again at once is done without.
@@ -151,6 +155,7 @@ func (l *loop) carry() {
 		}
 	}
 	began, used := l.clock.Now(), thread.Usage()
+	warmed := l.tally.dials
 	l.offset = l.clock.Sample()
 	house := began
 	for {
@@ -174,7 +179,8 @@ func (l *loop) carry() {
 		WallNs: int64(l.clock.Now() - began), CPUNs: int64(after.CPU - used.CPU), SpunNs: int64(l.spun),
 		RunQueueNs: int64(after.RunQueue - used.RunQueue), Preempted: after.Preempted - used.Preempted,
 		Sent: l.tally.sent, Reads: l.tally.reads, Events: l.tally.events, Dials: l.tally.dials,
-		MaxInFlight: l.tally.maxInFlight, Mistyped: l.tally.odd.mistyped, Packed: l.tally.odd.packed, NotStreamed: l.tally.odd.notStreamed,
+		DialsInRun: l.tally.dials - warmed, MaxInFlight: l.tally.maxInFlight, Mistyped: l.tally.odd.mistyped, Packed: l.tally.odd.packed,
+		NotStreamed: l.tally.odd.notStreamed,
 	}
 }
 
@@ -220,6 +226,7 @@ func (l *loop) wait(d time.Duration) []unix.EpollEvent {
 
 // sendDue writes the requests whose time has come and returns when to look again.
 func (l *loop) sendDue(now time.Duration) (next time.Duration) {
+	l.resendDue(now, l.resend)
 	now = l.sendHeld(now)
 	l.waiting = l.held > 0
 	for range turnSends {
@@ -236,10 +243,7 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 		}
 		p := &l.pools[j.server]
 		if c := l.takeIdle(p, now); c != nil {
-			if l.issue(c, j, due, now, now, l.cause(j, due, now)) {
-				l.occupy(j)
-				l.ring.taken()
-			}
+			l.issue(c, j, due, now)
 			now = l.clock.Now()
 			continue
 		}
@@ -247,71 +251,113 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 		if !l.unconnected(now, len(l.lines)-len(l.free), len(p.idle)) || l.dials == 0 {
 			return never
 		}
-		l.dials--
-		w := l.hold(j, due, now)
-		if err := l.dial(w.server); err != nil {
-			l.refuse(&w.job, due, err)
-			continue
-		}
-		p.held = append(p.held, w)
-		l.held++
+		l.dialFor(l.hold(j, due, now))
 	}
 	return now
 }
 
-// sendHeld writes the requests that have waited for a connection and now have one.
+// sendHeld writes the requests that have waited for a connection and now have one: the one that was dialled, or one that
+// came free before.
 func (l *loop) sendHeld(now time.Duration) time.Duration {
 	for i := 0; l.held > 0 && i < len(l.pools); i++ {
 		p := &l.pools[i]
 		for len(p.held) > 0 {
-			w := p.held[0]
-			if l.run.stopped(now) {
-				l.giveUp(w)
-			} else {
-				c := l.takeIdle(p, now)
-				if c == nil {
+			f := p.held[0]
+			c := (*line)(nil)
+			if !l.run.stopped(now) {
+				if c = l.connectionFor(f, now); c == nil {
 					break
 				}
-				if !l.issue(c, &w.job, w.due, w.since, now, w.delay) {
-					continue
-				}
-				now = l.clock.Now()
 			}
 			p.held = p.held[1:]
 			l.held--
+			switch {
+			case c == nil:
+				l.withdraw(f, now)
+			case !l.launch(c, f, now):
+				p.held = slices.Insert(p.held, 0, f)
+				l.held++
+			}
+			now = l.clock.Now()
 		}
 	}
 	return now
 }
 
-// issue writes job j, taken up at issued, on connection c, free since ready. It reports false when the connection, kept from an earlier
-// request, turns out to be dead before it took a byte: nothing was sent.
-func (l *loop) issue(c *line, j *job, due, issued, ready time.Duration, delay record.Delay) bool {
-	first := l.clock.Now()
-	n, err := c.sock.Send(j.bytes)
-	dead := err != nil && err != unix.EAGAIN
-	if dead && c.served > 0 {
-		l.discard(c)
+// connectionFor gives a connection for f, which has been held or is to be sent again, or nil. A new one need not rest.
+func (l *loop) connectionFor(f *flight, now time.Duration) *line {
+	p := &l.pools[f.server]
+	if c := l.takeFresh(p, now); c != nil || f.fresh {
+		return c
+	}
+	return l.takeIdle(p, now)
+}
+
+// resend writes a request again. It reports false when there is no connection for it and none may be dialled now.
+func (l *loop) resend(f *flight, now time.Duration) bool {
+	if c := l.connectionFor(f, now); c != nil {
+		return l.launch(c, f, now)
+	}
+	if l.dials == 0 || len(l.lines)-len(l.free) >= l.run.linesPerLoop {
 		return false
 	}
-	f := l.kept()
-	if f == nil {
-		f = &flight{reader: l.reader, secrets: l.run.cfg.Secrets}
+	l.dialFor(f)
+	return true
+}
+
+// issue writes the first job on connection c, unless that is dead.
+func (l *loop) issue(c *line, j *job, due, now time.Duration) {
+	first := l.clock.Now()
+	n, err := l.write(c, j.bytes)
+	if c.state == lineGone {
+		return
 	}
-	f.begin(j, due, issued, delay)
-	f.x.ConnReady, f.x.FirstWrite, f.x.Reused = record.At(ready), record.At(first), c.served > 0
-	l.board(c, f)
-	l.tally.wrote(first - due)
+	f := l.board(j, due, now, l.cause(j, due, now))
+	l.occupy(j)
+	l.written(c, f, j.bytes, n, err, now, first)
+	l.ring.taken()
+}
+
+// launch writes the request that f holds on connection c. It reports false when that is dead.
+func (l *loop) launch(c *line, f *flight, now time.Duration) bool {
+	first := l.clock.Now()
+	n, err := l.write(c, f.request)
+	if c.state == lineGone {
+		return false
+	}
+	l.lookout = 0 // its time may run since an earlier attempt
+	l.written(c, f, f.request, n, err, now, first)
+	return true
+}
+
+// write writes what the kernel takes of a request. A connection, kept from an earlier request, that turns out to be dead
+// before it took a byte is discarded: nothing was sent.
+func (l *loop) write(c *line, request []byte) (n int, err error) {
+	n, err = c.sock.Send(request)
+	if err == unix.EAGAIN {
+		return n, nil
+	}
+	if err != nil && c.served > 0 {
+		l.discard(c)
+	}
+	return n, err
+}
+
+// written takes note that n bytes of f's request were written on c, which was there at ready, from first on.
+func (l *loop) written(c *line, f *flight, request []byte, n int, err error, ready, first time.Duration) {
+	f.depart(first)
+	f.x.Reused = c.served > 0
+	l.wrote(f, ready, first)
+	l.enlist(c, f)
 	switch {
-	case dead:
-		l.finish(c, unwritten(l.clock.Now(), err), false)
-	case n == len(j.bytes):
+	case err != nil:
+		l.finish(c, f.snapped(l.clock.Now(), "write request", err), false)
+	case n == len(request):
 		f.x.LastWrite = record.At(l.clock.Now())
 	default:
-		c.rest = append(c.rest[:0], j.bytes[n:]...)
+		c.rest = append(c.rest[:0], request[n:]...)
 		l.interest(c, unix.EPOLL_CTL_MOD, unix.EPOLLIN|unix.EPOLLOUT)
 	}
-	return true
 }
 
 // handle deals with one socket that has something.
@@ -341,7 +387,7 @@ func (l *loop) handle(e *unix.EpollEvent) {
 func (l *loop) push(c *line) {
 	n, err := c.sock.Send(c.rest)
 	if err != nil && err != unix.EAGAIN {
-		l.finish(c, unwritten(l.clock.Now(), err), false)
+		l.finish(c, c.f.snapped(l.clock.Now(), "write request", err), false)
 		return
 	}
 	c.rest = append(c.rest[:0], c.rest[n:]...)
@@ -360,7 +406,7 @@ func (l *loop) receive(c *line) {
 	case err == unix.EAGAIN || err == unix.EINTR:
 		return
 	case err != nil:
-		l.finish(c, verdict{outcome: record.Reset, at: user, err: "read reply: " + err.Error()}, false)
+		l.finish(c, f.snapped(user, "read reply", err), false)
 		return
 	case len(b) == 0:
 		l.finish(c, f.peerClosed(user), false)
@@ -392,16 +438,15 @@ func (l *loop) finish(c *line, v verdict, keep bool) {
 	} else {
 		l.discard(c)
 	}
-	if f.stale(v) {
+	if v.cause == record.CauseStale {
 		l.stale()
 	}
-	l.vacate(f.x.Stage, f.think, v, now)
 	f.close(v)
-	l.settle(f)
+	l.conclude(f, v, now)
 }
 
-// board puts c, which now carries f, at the end of those in flight.
-func (l *loop) board(c *line, f *flight) {
+// enlist puts c, which now carries f, at the end of those in flight.
+func (l *loop) enlist(c *line, f *flight) {
 	c.state, c.f = lineBusy, f
 	c.prev, c.next = l.newest, nil
 	if l.newest != nil {
@@ -425,27 +470,48 @@ func (l *loop) alight(c *line) {
 		l.newest = c.prev
 	}
 	c.prev, c.next, c.f = nil, nil, nil
-	l.tally.inFlight--
 }
 
 // expire ends what has taken too long: requests past their time, and everything once the run is cut.
+//
+// A look at all that is in flight says when the next one is needed: replies only put the moments off, but for those that
+// begin a phase, and none of those is over sooner than the shortest time-out from now. So a token costs a store.
 func (l *loop) expire(now time.Duration) {
-	for c := l.oldest; c != nil; c = l.oldest {
-		sent, _ := c.f.x.FirstWrite.Get()
-		switch {
-		case now-sent >= l.run.cfg.Timeout:
-			l.finish(c, verdict{outcome: record.TimedOut, at: now, err: l.run.timeout}, false)
-		case l.run.cutOff(now):
-			l.finish(c, verdict{outcome: record.Cancelled, at: now, err: l.run.cutText()}, false)
-		default:
-			return
+	for l.oldest != nil && l.run.cutOff(now) {
+		l.finish(l.oldest, l.run.severed(now), false)
+	}
+	if now < l.lookout {
+		return
+	}
+	l.lookout = now + l.run.limits.least()
+	for c := l.oldest; c != nil; {
+		next := c.next
+		if until, _ := c.f.patience(&l.run.limits); until > now {
+			l.lookout = min(l.lookout, until)
+		} else {
+			l.overdue(c)
 		}
+		c = next
+	}
+	l.lookout = max(l.lookout, now+lookEvery)
+}
+
+// overdue ends the exchange on c unless what has come, and was not read yet, puts that off.
+func (l *loop) overdue(c *line) {
+	f := c.f
+	l.receive(c)
+	if c.f != f {
+		return
+	}
+	now := l.clock.Now()
+	if until, cause := f.patience(&l.run.limits); until <= now {
+		l.finish(c, verdict{cause: cause, at: now, err: l.run.limits.text(cause)}, false)
 	}
 }
 
 // finished reports that nothing of this loop's slice is left to do.
 func (l *loop) finished() bool {
-	return l.idleHands() && l.held == 0 && l.oldest == nil
+	return l.idleHands() && l.oldest == nil && l.held == 0 && len(l.again) == 0
 }
 
 // keepHouse does what can wait: clocks, stale connections, counts for those who watch.

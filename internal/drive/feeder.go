@@ -138,6 +138,6 @@ func (j *job) notSent(t *timeline) *record.Exchange {
 	}
 	return &record.Exchange{
 		Index: j.index, Session: j.index, Stage: j.stage, Due: at + j.due,
-		PlannedIn: j.in, PlannedOut: j.out, Outcome: record.NotSent,
+		PlannedIn: j.in, PlannedOut: j.out, Outcome: record.NotSent, Cause: record.CauseNotSent,
 	}
 }

@@ -2,7 +2,9 @@ package drive
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"tare/internal/drive/dialect"
@@ -22,14 +24,27 @@ type flight struct {
 	kernel, user time.Duration // arrival of the bytes being fed, and when we had them
 	stamped      bool
 	doc          []byte // what is kept of such a reply
+	cropped      bool   // the document was larger
 	encoding     string // of its body, if that is not undone
 	packed       bool   // its body was in gzip
+	location     string // of a redirect
 
-	think time.Duration // before the next request in its place
+	think   time.Duration // before the next request in its place
+	server  int           // it goes to
+	began   time.Duration // first write of the first attempt
+	sent    time.Duration // first write of this one
+	spoken  bool          // a token has come
+	tokenAt time.Duration // when we had the last one
+
+	request  []byte        // kept while it may have to be sent again
+	counted  bool          // it is one of those in flight
+	resendAt time.Duration // of a flight that waits to be sent again
+	fresh    bool          // and on a new connection
 
 	// Of engine N:
-	until   time.Time // end of the request's time
-	lingers bool      // its end marker has come, the end of its reply not yet
+	armed   time.Duration // moment of the read deadline
+	lingers bool          // its end marker has come, the end of its reply not yet
+	giveUp  time.Duration // and until when that is waited for
 }
 
 const (
@@ -44,10 +59,37 @@ func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {
 		Index: j.index, Session: j.index, Stage: j.stage, Due: due, Issued: record.At(issued), Delay: delay,
 		PlannedIn: j.in, PlannedOut: j.out, Events: f.x.Events[:0],
 	}
-	f.think = j.think
+	f.think, f.server, f.request, f.counted = j.think, j.server, f.request[:0], false
+	f.await()
+}
+
+// await makes f ready for a reply.
+func (f *flight) await() {
 	f.resp.Reset(f)
 	f.answer.Reset()
-	f.doc, f.encoding, f.packed, f.lingers = f.doc[:0], "", false, false
+	f.doc, f.cropped, f.encoding, f.packed, f.location = f.doc[:0], false, "", false, ""
+	f.spoken, f.lingers, f.fresh = false, false, false
+}
+
+// depart begins an attempt, which is written now.
+func (f *flight) depart(now time.Duration) {
+	f.try()
+	if _, again := f.x.FirstWrite.Get(); !again {
+		f.began = now
+	}
+	f.sent = now
+}
+
+// try counts an attempt, and forgets what became of the one before. What is known of the first one's sending stays.
+func (f *flight) try() {
+	if f.x.Attempts++; f.x.Attempts == 1 {
+		return
+	}
+	x := &f.x
+	x.LastWrite, x.HeaderAt, x.End, x.Events = record.Instant{}, record.Instant{}, record.Instant{}, x.Events[:0]
+	x.Outcome, x.Cause, x.Status, x.FinishReason, x.Error = 0, record.CauseNone, 0, "", ""
+	x.Usage, x.BytesIn, x.Reads = record.Usage{}, 0, 0
+	f.await()
 }
 
 // take feeds bytes that arrived at kernel and were read at user. done reports a complete reply.
@@ -87,8 +129,14 @@ func (f *flight) markMerged(before int) {
 func (f *flight) Head(h *wire.Head) {
 	f.x.HeaderAt = record.At(f.kernel)
 	f.x.Status = h.Status
+	f.location = h.Location
 	if f.packed = h.Unpacked; !h.Unpacked {
 		f.encoding = h.Encoding
+	}
+	if h.RetryAfter != "" && (h.Status == 429 || h.Status == 503) {
+		if wait, ok := retryAfter(h.RetryAfter, time.Now()); ok {
+			f.x.RetryAfter = wait
+		}
 	}
 }
 
@@ -114,7 +162,9 @@ func (f *flight) Body(b []byte) {
 	if f.x.Status != 200 {
 		limit = errorDoc
 	}
-	f.doc = append(f.doc, b[:min(len(b), limit-len(f.doc))]...)
+	room := limit - len(f.doc)
+	f.cropped = f.cropped || len(b) > room
+	f.doc = append(f.doc, b[:min(len(b), room)]...)
 }
 
 func (f *flight) stamp(k record.Kind) (i int) {
@@ -129,6 +179,9 @@ func (f *flight) stamp(k record.Kind) (i int) {
 func (f *flight) mean(i int, m dialect.Meaning) {
 	e := &f.x.Events[i]
 	e.Kind = m.Kind
+	if m.Kind.Token() {
+		f.spoken, f.tokenAt = true, f.user
+	}
 	if m.Exact {
 		e.Flags |= record.FlagExact
 		e.Tokens = uint16(min(m.Tokens, 1<<16-1))
@@ -137,16 +190,16 @@ func (f *flight) mean(i int, m dialect.Meaning) {
 
 // verdict is how the bytes of a flight ended.
 type verdict struct {
-	outcome record.Outcome // 0: the dialect decides from what was read
-	whole   bool           // the reply was complete
-	at      time.Duration
-	late    bool // the connection was waited for after at
-	err     string
+	cause record.Cause // CauseNone: what was read decides
+	whole bool         // the reply was complete
+	at    time.Duration
+	late  bool // the connection was waited for after at
+	err   string
 }
 
 // close settles the outcome.
 func (f *flight) close(v verdict) {
-	if !f.resp.Framed() && f.x.Status == 200 && v.outcome == 0 && v.whole && f.encoding == "" {
+	if !f.resp.Framed() && f.x.Status == 200 && v.cause == record.CauseNone && v.whole && f.encoding == "" && !f.cropped {
 		f.reader.ReadDocument(&f.answer, f.doc)
 	}
 	f.resp.Release()
@@ -155,16 +208,16 @@ func (f *flight) close(v verdict) {
 	if at, ok := f.terminator(); ok {
 		x.End = record.At(at)
 	}
-	cut := v.outcome == record.TimedOut || v.outcome == record.Reset || v.outcome == record.Cancelled
-	if cut && f.answer.Terminated {
-		v.outcome, v.whole = 0, true // all that was asked for had come
+	if cut := v.cause.Outcome(); f.answer.Terminated && (cut == record.TimedOut || cut == record.Reset || cut == record.Cancelled) {
+		v.cause, v.whole, v.err = record.CauseNone, true, "" // all that was asked for had come
 	}
 	x.Usage = f.answer.Usage
 	x.FinishReason = f.answer.FinishReason
-	x.Outcome, x.Error = v.outcome, v.err
-	if x.Outcome == 0 {
-		x.Outcome = f.answer.Outcome(x.Status, v.whole)
+	x.Cause, x.Error = v.cause, v.err
+	if x.Cause == record.CauseNone {
+		x.Cause = f.cause(v.whole)
 	}
+	x.Outcome = x.Cause.Outcome()
 	switch {
 	case x.Outcome == record.Completed:
 		x.Error = ""
@@ -176,20 +229,69 @@ func (f *flight) close(v verdict) {
 	}
 }
 
+// cause is the class of an end that follows from what was read.
+func (f *flight) cause(whole bool) record.Cause {
+	if f.cropped && f.x.Status == 200 {
+		return record.CauseTooLarge
+	}
+	switch f.answer.Outcome(f.x.Status, whole) {
+	case record.Empty:
+		return record.CauseEmpty
+	case record.Truncated:
+		return f.cutCause(whole)
+	case record.StreamError:
+		return f.answer.Fault
+	case record.HTTPError:
+		return statusCause(f.x.Status)
+	case record.Reset:
+		return record.CauseConnectionLost
+	}
+	return record.CauseNone
+}
+
+func (f *flight) cutCause(whole bool) record.Cause {
+	switch {
+	case !whole:
+		return record.CauseEOFBody
+	case f.encoding != "":
+		return record.CauseEncoded
+	}
+	return record.CauseEOFClean
+}
+
+func statusCause(status int) record.Cause {
+	switch {
+	case status == 429 || status == 503:
+		return record.CauseRateLimited
+	case 300 <= status && status < 400:
+		return record.CauseRedirect
+	}
+	return record.CauseHTTPStatus
+}
+
 // complaint is what the server said, or what is missing, when the exchange did not complete.
 func (f *flight) complaint() string {
+	said := string(f.doc[:min(len(f.doc), errorDoc)])
+	switch f.x.Cause {
+	case record.CauseEmpty:
+		return "the reply held no token"
+	case record.CauseEncoded:
+		return "the reply is encoded as " + f.encoding + ", which was not asked for"
+	case record.CauseEOFClean:
+		if f.answer.Unread != "" {
+			return "the reply ended before its end marker; not readable was: " + f.answer.Unread
+		}
+		return "the reply ended before its end marker"
+	case record.CauseTooLarge:
+		return fmt.Sprintf("a document above %d MiB", documentMax>>20)
+	case record.CauseRedirect:
+		return strings.TrimSpace("redirect to " + f.location + " " + said)
+	}
 	switch f.x.Outcome {
 	case record.StreamError:
 		return f.answer.Evidence()
 	case record.HTTPError:
-		return string(f.doc[:min(len(f.doc), errorDoc)])
-	case record.Truncated:
-		if f.encoding != "" {
-			return "the reply is encoded as " + f.encoding + ", which was not asked for"
-		}
-		return "the reply ended before its end marker"
-	case record.Empty:
-		return "the reply held no token"
+		return said
 	}
 	return ""
 }
@@ -209,6 +311,9 @@ func (f *flight) recycle() bool {
 	if cap(f.doc) > keepBytes {
 		f.doc = nil
 	}
+	if cap(f.request) > keepBytes {
+		f.request = nil
+	}
 	return cap(f.x.Events) <= keepEvents
 }
 
@@ -219,9 +324,9 @@ func (f *flight) peerClosed(at time.Duration) verdict {
 	case err == nil:
 		return verdict{whole: true, at: at}
 	case !f.resp.Started() && f.x.Reused:
-		return verdict{outcome: record.Reset, at: at, err: "the server closed the kept connection as the request was sent"}
+		return verdict{cause: record.CauseStale, at: at, err: "the server closed the kept connection as the request was sent"}
 	case !f.resp.Started():
-		return verdict{outcome: record.Reset, at: at, err: "the server closed the connection without a reply"}
+		return verdict{cause: record.CauseUnanswered, at: at, err: "the server closed the connection without a reply"}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return verdict{at: at, err: "the server closed the connection within the reply"}
 	}
@@ -230,21 +335,22 @@ func (f *flight) peerClosed(at time.Duration) verdict {
 
 // broken says how the flight ends when its bytes are no HTTP reply.
 func (f *flight) broken(err error) verdict {
-	v := verdict{at: f.user, err: "read reply: " + err.Error()}
-	if f.x.Status == 0 {
-		v.outcome = record.HTTPError
-	} else {
-		v.outcome = record.StreamError
+	v := verdict{cause: record.CauseMalformed, at: f.user, err: "read reply: " + err.Error()}
+	switch {
+	case f.x.Status == 0:
+		v.cause = record.CauseNotHTTP
+	case errors.Is(err, wire.ErrTooLong):
+		v.cause = record.CauseTooLarge
 	}
 	return v
 }
 
-// stale reports that a flight that ended as v was lost to a connection that its server no longer wanted to keep.
-func (f *flight) stale(v verdict) bool {
-	return v.outcome == record.Reset && f.x.Reused && !f.resp.Started()
-}
-
-// unwritten says how the flight ends when its request could not be written.
-func unwritten(at time.Duration, err error) verdict {
-	return verdict{outcome: record.Reset, at: at, err: "write request: " + err.Error()}
+// snapped says how the flight ends when its connection broke while doing something. Without a byte of a reply on a kept
+// connection it was lost because the server no longer wanted to keep that.
+func (f *flight) snapped(at time.Duration, doing string, err error) verdict {
+	v := verdict{cause: record.CauseConnectionLost, at: at, err: doing + ": " + err.Error()}
+	if f.x.Reused && !f.resp.Started() {
+		v.cause = record.CauseStale
+	}
+	return v
 }

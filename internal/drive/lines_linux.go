@@ -3,7 +3,6 @@
 package drive
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -66,10 +65,10 @@ func (l *loop) refuseFirst(p *pool, cause error) {
 	if len(p.held) == 0 {
 		return
 	}
-	w := p.held[0]
+	f := p.held[0]
 	p.held = p.held[1:]
 	l.held--
-	l.refuse(&w.job, w.due, cause)
+	l.refused(f, cause)
 }
 
 // expireDials gives up connections that do not come about.
@@ -78,7 +77,7 @@ func (l *loop) expireDials(now time.Duration) {
 		if c != nil && c.state == lineDialling && now-c.since >= l.run.cfg.ConnectTimeout {
 			l.dialling--
 			l.discard(c)
-			l.refuseFirst(&l.pools[c.server], fmt.Errorf("no answer within %v", l.run.cfg.ConnectTimeout))
+			l.refuseFirst(&l.pools[c.server], unanswered(l.run.cfg.ConnectTimeout))
 		}
 	}
 }
@@ -118,17 +117,45 @@ func (l *loop) takeRested(p *pool, now time.Duration) *line {
 	return nil
 }
 
-// hangUp closes an idle connection.
+// takeFresh gives a connection that has carried no request yet, or nil.
+func (l *loop) takeFresh(p *pool, now time.Duration) *line {
+	i := slices.IndexFunc(p.idle, func(c *line) bool { return c.served == 0 && now-c.since < l.run.cfg.IdleTimeout })
+	if i < 0 {
+		return nil
+	}
+	c := p.idle[i]
+	p.idle = slices.Delete(p.idle, i, i+1)
+	return c
+}
+
+// hangUp closes an idle connection. One that its server closed before anything was sent on it was no answer to who waits
+// for one.
 func (l *loop) hangUp(c *line) {
 	p := &l.pools[c.server]
 	i := slices.Index(p.idle, c)
 	p.idle = slices.Delete(p.idle, i, i+1)
 	l.discard(c)
+	if c.served == 0 {
+		l.refuseFirst(p, errClosedAtOnce)
+	}
+}
+
+// dialFor dials a connection for f, which is held until there is one.
+func (l *loop) dialFor(f *flight) {
+	l.dials--
+	if err := l.dial(f.server); err != nil {
+		l.refused(f, err)
+		return
+	}
+	p := &l.pools[f.server]
+	p.held = append(p.held, f)
+	l.held++
 }
 
 // discard closes a connection and forgets it.
 func (l *loop) discard(c *line) {
 	c.sock.Close()
+	c.state = lineGone
 	l.lines[c.slot] = nil
 	l.free = append(l.free, c.slot)
 }

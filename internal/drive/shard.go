@@ -2,13 +2,13 @@ package drive
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"syscall"
 	"time"
 
 	"tare/internal/drive/clock"
+	"tare/internal/drive/dialect"
 	"tare/internal/record"
 )
 
@@ -27,15 +27,20 @@ type shard struct {
 
 	cool time.Duration // how long a connection rests between two requests, so that its server's closing is seen
 
+	again   []*flight     // that wait to be sent again
+	againAt time.Duration // when to look at them
+	waited  []*flight     // memory of again
+
 	tally  tally
 	window *window
 	spare  []*flight
+	reader dialect.Reader // shared by all flights; nil where each needs its own
 }
 
 func newShard(r *run, id int) shard {
 	return shard{
 		run: r, id: id, clock: r.clock, ring: r.rings[id], rec: recorder{to: r.writer},
-		freedStage: -1, blockedAt: math.MinInt64, window: &r.windows[id],
+		freedStage: -1, blockedAt: math.MinInt64, againAt: never, window: &r.windows[id],
 	}
 }
 
@@ -105,28 +110,13 @@ func (s *shard) full(j *job, now time.Duration, coming int) bool {
 	return true
 }
 
-// waiting is a job whose time has come and for which a connection is being made. Its place is occupied. It goes out on that
-// connection, or on one that comes free before.
-type waiting struct {
-	job
-	due, since time.Duration
-	delay      record.Delay
-}
-
-// hold takes the first job, which is due, off the ring until there is a connection for it.
-func (s *shard) hold(j *job, due, now time.Duration) *waiting {
-	w := &waiting{job: *j, due: due, since: now, delay: s.cause(j, due, now)}
-	w.bytes = append([]byte(nil), j.bytes...)
+// hold takes the first job, which is due, off the ring until there is a connection for it, and occupies its place.
+func (s *shard) hold(j *job, due, now time.Duration) *flight {
+	f := s.board(j, due, now, s.cause(j, due, now))
+	f.retain(j.bytes)
 	s.occupy(j)
 	s.ring.taken()
-	return w
-}
-
-// giveUp records a job that was held and will not be sent, since sending was stopped.
-func (s *shard) giveUp(w *waiting) {
-	x := w.notSent(s.run.time)
-	x.Delay = record.DelayNoConnection
-	s.rec.add(x, s.clock.Now())
+	return f
 }
 
 // unconnected takes note that no connection was there for the first job. Of those open some may be resting. It reports
@@ -198,21 +188,6 @@ func (s *shard) drop(j *job, now time.Duration) {
 	s.ring.taken()
 }
 
-// refuse records a job, its place occupied, for which no connection could be had.
-func (s *shard) refuse(j *job, due time.Duration, cause error) {
-	now := s.clock.Now()
-	x := j.notSent(s.run.time)
-	x.Due, x.Issued, x.End = due, record.At(now), record.At(now)
-	x.Delay = record.DelayNoConnection
-	if ownLimit(cause) {
-		x.Delay = record.DelayFileLimit
-	}
-	x.Outcome, x.Error = record.ConnectFailed, fmt.Sprintf("connect to %s: %v", s.run.places[j.server].text, cause)
-	s.rec.add(x, now)
-	s.tally.failed++
-	s.vacate(j.stage, j.think, verdict{at: now}, now)
-}
-
 // stale takes note of a request that was lost because its server closed the kept connection just then, and lets connections
 // rest from now on: longer each time.
 func (s *shard) stale() { s.cool = min(max(2*s.cool, leastCool), mostCool) }
@@ -229,6 +204,7 @@ func ownLimit(err error) bool {
 
 // settle records a flight that has been closed.
 func (s *shard) settle(f *flight) {
+	s.tally.leave(f)
 	s.rec.add(&f.x, s.clock.Now())
 	s.tally.ended(&f.x)
 	s.tally.odd.note(f)
@@ -237,15 +213,31 @@ func (s *shard) settle(f *flight) {
 	}
 }
 
-// kept gives one of the flights kept for use again, or nil.
-func (s *shard) kept() *flight {
-	n := len(s.spare)
-	if n == 0 {
-		return nil
+// board begins the flight of a job: one that was kept for use again, or a new one.
+func (s *shard) board(j *job, due, issued time.Duration, delay record.Delay) *flight {
+	var f *flight
+	if n := len(s.spare); n > 0 {
+		f, s.spare = s.spare[n-1], s.spare[:n-1]
+	} else {
+		f = &flight{reader: s.reader, secrets: s.run.cfg.Secrets}
+		if f.reader == nil {
+			f.reader = s.run.dialect.NewReader()
+		}
 	}
-	f := s.spare[n-1]
-	s.spare = s.spare[:n-1]
+	f.begin(j, due, issued, delay)
+	if s.run.cfg.Retries > 0 {
+		f.retain(j.bytes)
+	}
 	return f
+}
+
+// wrote takes note of the first write of an attempt, on a connection that was there at ready.
+func (s *shard) wrote(f *flight, ready, first time.Duration) {
+	s.tally.enter(f)
+	if _, again := f.x.FirstWrite.Get(); !again {
+		f.x.ConnReady, f.x.FirstWrite = record.At(ready), record.At(first)
+		s.tally.wrote(first - f.x.Due)
+	}
 }
 
 // idleHands reports that no more jobs will come.

@@ -75,12 +75,26 @@ func (o oddities) warnings() (all []string) {
 	return all
 }
 
-// wrote takes in a request that was just written.
+// wrote takes in a request that was just written for the first time.
 func (t *tally) wrote(slip time.Duration) {
 	t.sent++
-	t.inFlight++
-	t.maxInFlight = max(t.maxInFlight, t.inFlight)
 	t.slip.add(slip)
+}
+
+// enter counts f among those in flight until it leaves, waits between its attempts included.
+func (t *tally) enter(f *flight) {
+	if !f.counted {
+		f.counted = true
+		t.inFlight++
+		t.maxInFlight = max(t.maxInFlight, t.inFlight)
+	}
+}
+
+func (t *tally) leave(f *flight) {
+	if f.counted {
+		f.counted = false
+		t.inFlight--
+	}
 }
 
 // spread is a coarse histogram for the live display: four buckets an octave, good to 12 %.

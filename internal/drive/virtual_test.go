@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -219,5 +220,220 @@ func TestDrainLimitCutsWhatDoesNotEnd(t *testing.T) {
 			}
 		}
 		<-time.After(2 * time.Minute) // the server's goroutines end with their waits
+	})
+}
+
+// step is something a scripted server does: it waits, then writes.
+type step struct {
+	wait time.Duration
+	text string
+}
+
+// scripted answers each request of each connection, counted from 0 over all of them, with steps, and closes where they are nil.
+func scripted(answers func(request int) []step) func(context.Context) (net.Conn, error) {
+	var mu sync.Mutex
+	n := -1
+	return func(context.Context) (net.Conn, error) {
+		client, server := net.Pipe()
+		go func() {
+			defer server.Close()
+			in := bufio.NewReader(server)
+			for {
+				req, err := http.ReadRequest(in)
+				if err != nil {
+					return
+				}
+				_, _ = io.Copy(io.Discard, req.Body)
+				mu.Lock()
+				n++
+				steps := answers(n)
+				mu.Unlock()
+				if steps == nil {
+					return
+				}
+				for _, s := range steps {
+					<-time.After(s.wait)
+					if _, err := io.WriteString(server, s.text); err != nil {
+						return
+					}
+				}
+			}
+		}()
+		return client, nil
+	}
+}
+
+func chunked(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
+
+const streamHead = sseHead + "Transfer-Encoding: chunked\r\n\r\n"
+
+func virtual(c drive.Config) drive.Config {
+	c.Engine, c.Timers, c.Servers, c.Loops, c.Connections = drive.EngineGoroutine, true, at("pipe"), 1, 1
+	if c.Timeout == 0 {
+		c.Timeout = time.Hour
+	}
+	return c
+}
+
+func TestTimeOutsStrikeAtTheirMoment(t *testing.T) {
+	s := time.Second
+	ping := step{s, chunked(": ping\n\n")}
+	token := func(wait time.Duration) step { return step{wait, chunked(sseToken)} }
+	pings := make([]step, 20)
+	for i := range pings {
+		pings[i] = ping
+	}
+	cases := []struct {
+		name  string
+		cfg   drive.Config
+		steps []step
+		want  record.Cause
+		at    time.Duration
+	}{
+		{"headers", drive.Config{HeaderTimeout: 3 * s, FirstTokenTimeout: 5 * s}, []step{{10 * s, streamHead}}, record.CauseTimeoutHeaders, 3 * s},
+		{"half a header", drive.Config{HeaderTimeout: 3 * s}, []step{{s, "HTTP/1.1 200 OK\r\n"}, {10 * s, ""}}, record.CauseTimeoutHeaders, 3 * s},
+		{"first token", drive.Config{HeaderTimeout: 3 * s, FirstTokenTimeout: 5 * s}, []step{{s, streamHead}, {s, chunked(sseRole)}, {20 * s, ""}}, record.CauseTimeoutFirstToken, 5 * s},
+		{"comments feed nothing before", drive.Config{FirstTokenTimeout: 5 * s}, append([]step{{s / 2, streamHead}}, pings...), record.CauseTimeoutFirstToken, 5 * s},
+		{"comments feed nothing between", drive.Config{FirstTokenTimeout: 5 * s, TokenTimeout: 2 * s}, append([]step{{s / 2, streamHead}, token(s), token(s)}, pings...), record.CauseTimeoutBetweenTokens, s/2 + 4*s},
+		{"a token sets the watch", drive.Config{TokenTimeout: 2 * s}, []step{{10 * s, streamHead}, token(20 * s), token(s), token(20 * s)}, record.CauseTimeoutBetweenTokens, 33 * s},
+		{"each token puts it off", drive.Config{TokenTimeout: 2 * s}, []step{{0, streamHead}, token(s), token(s), token(s), token(s), token(s), token(3 * s)}, record.CauseTimeoutBetweenTokens, 7 * s},
+		{"total", drive.Config{Timeout: 4 * s, TokenTimeout: 2 * s}, []step{{0, streamHead}, token(s), token(s), token(s), token(s), token(s)}, record.CauseTimeoutTotal, 4 * s},
+		{"the phase goes before the total", drive.Config{Timeout: 4 * s, HeaderTimeout: 4 * s}, []step{{10 * s, ""}}, record.CauseTimeoutHeaders, 4 * s},
+		{"an end marker ends the watch", drive.Config{TokenTimeout: 2 * s}, []step{{0, streamHead}, token(s), {s, chunked(sseFinish + "data: [DONE]\n\n")}, {s / 2, "0\r\n\r\n"}}, record.CauseNone, 2 * s},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := virtual(c.cfg)
+				cfg.Dial = scripted(func(int) []step { return c.steps })
+				all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 1, Requests: 1}))
+				sent, _ := all[0].FirstWrite.Get()
+				end, _ := all[0].End.Get()
+				if all[0].Cause != c.want || end-sent != c.at {
+					t.Errorf("got %q %v after the first write (%s), want %q after %v", all[0].Cause, end-sent, all[0].Error, c.want, c.at)
+				}
+				<-time.After(time.Hour) // the server's goroutines end
+			})
+		})
+	}
+}
+
+// answer is a whole reply of one token.
+func answer() []step {
+	return []step{{time.Millisecond, streamHead + chunked(sseToken) + chunked(sseFinish+"data: [DONE]\n\n") + "0\r\n\r\n"}}
+}
+
+func refusal(head string) []step {
+	return []step{{time.Millisecond, "HTTP/1.1 " + head + "\r\nContent-Length: 0\r\n\r\n"}}
+}
+
+func TestRetriesWaitAsAskedAndCountFromTheFirstAttempt(t *testing.T) {
+	ms := time.Millisecond
+	busy := "503 Busy"
+	after := busy + "\r\nRetry-After: 2"
+	cases := []struct {
+		name     string
+		retries  int
+		answers  [][]step
+		want     record.Cause
+		attempts int
+		at       time.Duration // end since the first write
+		after    time.Duration // Retry-After on record
+	}{
+		{"none unless asked for", 0, [][]step{refusal(after)}, record.CauseRateLimited, 1, ms, 2 * time.Second},
+		{"Retry-After", 1, [][]step{refusal(after), answer()}, record.CauseNone, 2, 2*time.Second + 2*ms, 2 * time.Second},
+		{"back-off", 3, [][]step{refusal(busy), refusal("429 Slow"), answer()}, record.CauseNone, 3, 303 * ms, 0},
+		{"the last failure is the one on record", 2, [][]step{refusal(busy), refusal(busy), refusal(busy)}, record.CauseRateLimited, 3, 303 * ms, 0},
+		{"another status is final", 3, [][]step{refusal("500 No")}, record.CauseHTTPStatus, 1, ms, 0},
+		{"closed without a reply", 1, [][]step{nil, answer()}, record.CauseNone, 2, 101 * ms, 0},
+		{"a token is final", 3, [][]step{{{ms, sseHead + "\r\n" + sseToken}, {ms, "data: {\"error\":\"boom\"}\n\n"}, {time.Hour, ""}}}, record.CauseTimeoutTotal, 1, time.Minute, 0},
+		{"not beyond the request's time", 3, [][]step{refusal(busy + "\r\nRetry-After: 60")}, record.CauseRateLimited, 1, ms, time.Minute},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				served := 0
+				cfg := virtual(drive.Config{Retries: c.retries, Timeout: time.Minute})
+				cfg.Dial = scripted(func(n int) []step {
+					served++
+					return c.answers[min(n, len(c.answers)-1)]
+				})
+				all, m := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 1, Requests: 1}))
+				x := &all[0]
+				sent, _ := x.FirstWrite.Get()
+				end, _ := x.End.Get()
+				if x.Cause != c.want || x.Attempts != c.attempts || end-sent != c.at || x.RetryAfter != c.after || served != c.attempts {
+					t.Errorf("got %q after %d attempts, %d served, in %v, Retry-After %v (%s)\nwant %q after %d in %v, Retry-After %v",
+						x.Cause, x.Attempts, served, end-sent, x.RetryAfter, x.Error, c.want, c.attempts, c.at, c.after)
+				}
+				if sent != 0 || m.Loops[0].Sent != 1 {
+					t.Errorf("first write at %v, %d requests sent; want 0 and 1", sent, m.Loops[0].Sent)
+				}
+				<-time.After(2 * time.Hour) // the server's goroutines end
+			})
+		})
+	}
+}
+
+func TestLostRacesAreSentAgainAtOnceOnANewConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := virtual(drive.Config{Retries: 1})
+		cfg.Dial = scripted(func(n int) []step {
+			if n == 1 {
+				return nil // the second request finds its connection closed
+			}
+			return answer()
+		})
+		all, m := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 1, Requests: 3}))
+		second := &all[1]
+		sent, _ := second.FirstWrite.Get()
+		end, _ := second.End.Get()
+		if second.Cause != record.CauseNone || second.Attempts != 2 || second.Reused || end-sent != time.Millisecond {
+			t.Errorf("got %q after %d attempts in %v, reused %v; want it completed by 2 in 1ms on a new connection", second.Cause, second.Attempts, end-sent, second.Reused)
+		}
+		if got := m.Loops[0].DialsInRun; got != 2 {
+			t.Errorf("connections made in the run: got %d, want 2: that of the attempt, and one for the third request while that rests", got)
+		}
+	})
+}
+
+func TestFailedDialsAreTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dials := 0
+		connect := scripted(func(int) []step { return answer() })
+		cfg := virtual(drive.Config{Retries: 2})
+		cfg.Dial = func(ctx context.Context) (net.Conn, error) {
+			dials++
+			switch dials {
+			case 1:
+				return dialOnce(nil)(ctx) // hangs up
+			case 2, 3:
+				return nil, syscall.ECONNREFUSED
+			}
+			return connect(ctx)
+		}
+		load := plan.Load{Rate: 10, Requests: 1}
+		all, _ := carry(t, t.Context(), cfg, spec(load))
+		x := &all[0]
+		sent, _ := x.FirstWrite.Get()
+		if x.Cause != record.CauseNone || x.Attempts != 3 || sent != 300*time.Millisecond || x.Due != 0 {
+			t.Errorf("got %q after %d attempts, due %v, sent %v (%s); want it completed by 3, due 0, sent 300ms", x.Cause, x.Attempts, x.Due, sent, x.Error)
+		}
+	})
+}
+
+func TestWaitingRetriesEndWithTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := virtual(drive.Config{Retries: 1, Drain: 3 * time.Second})
+		cfg.Dial = scripted(func(int) []step { return refusal("503 Busy\r\nRetry-After: 600") })
+		all, m := carry(t, t.Context(), cfg, spec(plan.Load{Rate: 10, Requests: 5}))
+		if n := outcomes(all); n["http_error"] != 5 || m.State.EndMs < 3400 || m.State.EndMs > 3600 {
+			t.Errorf("outcomes %v after %v ms, want 5 http_error, ended by the drain limit", n, m.State.EndMs)
+		}
+		for _, x := range all {
+			if end, _ := x.End.Get(); x.Attempts != 1 || end > time.Second {
+				t.Errorf("request %d: %d attempts, end at %v; want its first, and the end of that", x.Index, x.Attempts, end)
+			}
+		}
 	})
 }

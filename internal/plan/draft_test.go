@@ -277,6 +277,10 @@ target:
   idle_timeout: 3.5s
   http: "1.1"
   reuse: true
+  header_timeout: 20s
+  first_token_timeout: 40s
+  token_timeout: 5s
+  retries: 3
   insecure: true
   ca_file: /etc/ca.pem
   client_cert_file: /etc/me.pem

@@ -86,6 +86,22 @@ var specKeys = []key[Spec]{
 		about: "Longest time of a whole request, from its first write.",
 	},
 	{
+		name: "target.header_timeout", field: func(s *Spec) any { return &s.Target.HeaderTimeout }, most: month,
+		about: "Longest time from the first write to the end of the reply's header block; 0 for none but timeout.",
+	},
+	{
+		name: "target.first_token_timeout", field: func(s *Spec) any { return &s.Target.FirstTokenTimeout }, most: month,
+		about: "Longest time from the first write to the first token; comments and roles are none. 0 for none but timeout.",
+	},
+	{
+		name: "target.token_timeout", field: func(s *Spec) any { return &s.Target.TokenTimeout }, most: month,
+		about: "Longest time from one token event to the next, or to the end marker; comments are none. 0 for none but timeout.",
+	},
+	{
+		name: "target.retries", field: func(s *Spec) any { return &s.Target.Retries }, most: 100,
+		about: "How often a request is sent again that got no token for want of a connection, by 429 or 503, or by a reset before the header; latencies count from the first attempt.",
+	},
+	{
 		name: "target.connect_timeout", field: func(s *Spec) any { return &s.Target.ConnectTimeout }, above: true, most: month,
 		about: "Longest time for a connection to be made.",
 	},

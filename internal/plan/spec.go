@@ -79,6 +79,11 @@ type Target struct {
 	ClientCertFile  string            `yaml:"client_cert_file"`
 	ClientKeyFile   string            `yaml:"client_key_file"`
 	ServerName      string            `yaml:"server_name"` // that the certificate must be for; empty for the URL's host
+
+	HeaderTimeout     time.Duration `yaml:"header_timeout"`      // from the first write to the end of the header block; 0 for none
+	FirstTokenTimeout time.Duration `yaml:"first_token_timeout"` // from the first write to the first token; 0 for none
+	TokenTimeout      time.Duration `yaml:"token_timeout"`       // from token to token; 0 for none
+	Retries           int           `yaml:"retries"`             // further attempts of a request that got no token
 }
 
 // Load says when requests are sent.

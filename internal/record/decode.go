@@ -23,8 +23,9 @@ func DecodeExchange(src []byte, x *Exchange) (rest []byte, err error) {
 	}
 	end := lengthSize + int(size)
 	c := cursor{b: src[lengthSize:end]}
-	c.facts(x)
+	flags := c.facts(x)
 	c.events(x)
+	c.ending(x, flags)
 	if c.bad {
 		return nil, errMalformed
 	}
@@ -37,12 +38,12 @@ type cursor struct {
 	bad bool
 }
 
-func (c *cursor) facts(x *Exchange) {
+func (c *cursor) facts(x *Exchange) (flags uint16) {
 	head := c.take(4)
 	if c.bad {
-		return
+		return 0
 	}
-	flags := binary.LittleEndian.Uint16(head)
+	flags = binary.LittleEndian.Uint16(head)
 	x.Outcome, x.Delay = Outcome(head[2]), Delay(head[3])
 	x.Reused = flags&isReused != 0
 	x.Usage = Usage{Known: flags&isUsageKnown != 0, CachedKnown: flags&isCachedKnown != 0}
@@ -71,6 +72,17 @@ func (c *cursor) facts(x *Exchange) {
 	x.Class = c.text(x.Class)
 	x.FinishReason = c.text(x.FinishReason)
 	x.Error = c.text(x.Error)
+	return flags
+}
+
+// ending reads how x ended, for records that say so.
+func (c *cursor) ending(x *Exchange, flags uint16) {
+	x.Cause, x.Attempts, x.RetryAfter = CauseNone, impliedAttempts(x), 0
+	if flags&hasEnding != 0 {
+		x.Cause = Cause(c.byte())
+		x.Attempts = int(c.varint())
+		x.RetryAfter = time.Duration(c.varint())
+	}
 }
 
 func (c *cursor) instants(x *Exchange, flags uint16) {

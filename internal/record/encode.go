@@ -20,6 +20,7 @@ const (
 	hasSession
 	hasPlanned
 	isCachedKnown
+	hasEnding
 )
 
 // Bits of an encoded event's tag: the kind below, three flags above it, and whether a token count follows.
@@ -33,7 +34,7 @@ const (
 
 const (
 	lengthSize   = 4                                                   // bytes before each exchange that say how long it is
-	fixedSize    = lengthSize + 4 + 22*binary.MaxVarintLen64           // more than an exchange without strings and events
+	fixedSize    = lengthSize + 4 + 24*binary.MaxVarintLen64           // more than an exchange without strings and events
 	maxEventSize = 3 + binary.MaxVarintLen16 + 2*binary.MaxVarintLen64 // one event, in full
 )
 
@@ -45,6 +46,9 @@ func AppendExchange(dst []byte, x *Exchange) []byte {
 	b := dst[start : start+room]
 	n := putFacts(b, lengthSize, x)
 	n = putEvents(b, n, x.Due, x.Events)
+	if hasEndingOf(x) {
+		n = putEnding(b, n, x)
+	}
 	binary.LittleEndian.PutUint32(b, uint32(n-lengthSize))
 	return dst[:start+n]
 }
@@ -96,6 +100,9 @@ func flagsOf(x *Exchange) (flags uint16) {
 	}
 	if x.Usage.CachedKnown {
 		flags |= isCachedKnown
+	}
+	if hasEndingOf(x) {
+		flags |= hasEnding
 	}
 	if x.Session != x.Index || x.Turn != 0 {
 		flags |= hasSession
@@ -150,6 +157,25 @@ func putEvents(b []byte, n int, origin time.Duration, events []Event) int {
 		last, lag = e.KernelAt, e.UserAt-e.KernelAt
 	}
 	return n
+}
+
+// hasEndingOf reports whether x ended otherwise than most do: completed, at the first attempt.
+func hasEndingOf(x *Exchange) bool {
+	return x.Cause != CauseNone || x.Attempts != impliedAttempts(x) || x.RetryAfter != 0
+}
+
+// impliedAttempts is the number of attempts that is not spelled out.
+func impliedAttempts(x *Exchange) int {
+	if x.FirstWrite.set {
+		return 1
+	}
+	return 0
+}
+
+func putEnding(b []byte, n int, x *Exchange) int {
+	b[n] = byte(x.Cause)
+	n = putVarint(b, n+1, int64(x.Attempts))
+	return putVarint(b, n, int64(x.RetryAfter))
 }
 
 // impliedTokens is the token count that is not spelled out: the commonest for an event with these flags.

@@ -25,8 +25,11 @@ type Exchange struct {
 	Events []Event // in order of arrival; empty for a reply that was not streamed
 
 	Outcome      Outcome
-	Status       int    // HTTP status; 0 when no reply head arrived
-	FinishReason string // as the server spelled it; empty when none came
+	Cause        Cause         // the class of Outcome; CauseNone when it completed
+	Attempts     int           // how often it was tried: 1 unless it was sent again, 0 when it was not sent
+	RetryAfter   time.Duration // wait that the last refusal asked for (Retry-After); 0 when none did
+	Status       int           // HTTP status; 0 when no reply head arrived
+	FinishReason string        // as the server spelled it; empty when none came
 	Usage        Usage
 	PlannedIn    int    // input tokens asked of the workload
 	PlannedOut   int    // output tokens asked of the server

@@ -16,7 +16,7 @@ func typical(index int64, n int) *Exchange {
 		Index: index, Stage: 1, Session: index, Due: due,
 		Issued: At(due + 20_000), ConnReady: At(due + 20_000), FirstWrite: At(due + 21_000), LastWrite: At(due + 30_000),
 		HeaderAt: At(due + 50_000_000), Reused: true,
-		Outcome: Completed, Status: 200, FinishReason: "length",
+		Outcome: Completed, Attempts: 1, Status: 200, FinishReason: "length",
 		Usage:     Usage{Known: true, Input: 512, Output: n},
 		PlannedIn: 512, PlannedOut: n, BytesIn: 8000, Reads: n,
 	}
@@ -47,6 +47,7 @@ func anything(r *rand.Rand) *Exchange {
 		Outcome: Outcome(r.Uint32()), Status: int(number()), FinishReason: text(),
 		Usage:     Usage{Known: r.IntN(2) == 0, CachedKnown: r.IntN(2) == 0, Input: int(number()), Output: int(number()), Cached: int(number())},
 		PlannedIn: int(number()), PlannedOut: int(number()), BytesIn: number(), Reads: int(number()), Error: text(),
+		Cause: Cause(r.Uint32()), Attempts: int(number()), RetryAfter: time.Duration(number()),
 	}
 	for range r.IntN(20) {
 		x.Events = append(x.Events, Event{

@@ -106,7 +106,8 @@ type Loop struct {
 	Sent        int64 `json:"sent"`
 	Reads       int64 `json:"reads"`
 	Events      int64 `json:"events"`
-	Dials       int64 `json:"dials"`
+	Dials       int64 `json:"dials"`        // connections made
+	DialsInRun  int64 `json:"dials_in_run"` // of them, after the start
 	Preempted   int64 `json:"involuntary_switches"`
 	MaxInFlight int64 `json:"max_in_flight"`
 	Mistyped    int64 `json:"mistyped_replies,omitempty"`     // read as streams of events although their Content-Type is another

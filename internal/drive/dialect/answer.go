@@ -9,13 +9,14 @@ import (
 // Answer gathers what the events of one reply said so far. Reset it before the next reply.
 type Answer struct {
 	Usage        record.Usage
-	FinishReason string // first one seen; with several choices, that of the last to finish
-	Terminated   bool   // the end marker came, or the reply was a whole document
-	NotStreamed  bool   // a document came where a stream was asked for
-	Error        string // the error object inside the reply, at most 4 KiB, secrets masked; empty for none
-	Unread       string // the first event that could not be read, at most 4 KiB, secrets masked; empty for none
-	Tokens       bool   // at least one token event, or a document with text
-	Malformed    int    // events that could not be read, or only by overlooking a raw control byte in a string
+	FinishReason string       // first one seen; with several choices, that of the last to finish
+	Terminated   bool         // the end marker came, or the reply was a whole document
+	NotStreamed  bool         // a document came where a stream was asked for
+	Fault        record.Cause // the class of Error; CauseNone without one
+	Error        string       // the error object inside the reply, at most 4 KiB, secrets masked; empty for none
+	Unread       string       // the first event that could not be read, at most 4 KiB, secrets masked; empty for none
+	Tokens       bool         // at least one token event, or a document with text
+	Malformed    int          // events that could not be read, or only by overlooking a raw control byte in a string
 
 	seen      indexes // of choices
 	finished  indexes // of them, those with a finish reason
@@ -46,6 +47,13 @@ func (a *Answer) Outcome(status int, whole bool) record.Outcome {
 		return record.Empty
 	}
 	return record.Completed
+}
+
+// refuse takes the error of a reply; the first one holds.
+func (a *Answer) refuse(fault record.Cause, text string) {
+	if a.Error == "" {
+		a.Fault, a.Error = fault, text
+	}
 }
 
 // Evidence is the text to keep of a reply that went wrong: the error, or else the first event that could not be read.

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 
 	"tare/internal/record"
 )
@@ -71,7 +72,7 @@ func (r *eventReader) Read(a *Answer, name, data []byte) Meaning {
 	case a.Terminated:
 		return Meaning{Kind: record.KindOther}
 	case string(name) == "error":
-		return r.failed(a, data)
+		return r.failed(a, name, data)
 	case len(text) == 0:
 		return Meaning{Kind: record.KindOther}
 	case string(text) == "[DONE]":
@@ -87,7 +88,7 @@ func (r *eventReader) Read(a *Answer, name, data []byte) Meaning {
 	}
 	if r.e.failed() {
 		r.apply(a)
-		return r.failed(a, data)
+		return r.failed(a, name, data)
 	}
 	r.learn(data)
 	return r.apply(a)
@@ -99,15 +100,15 @@ func (r *eventReader) ReadDocument(a *Answer, body []byte) Meaning {
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
 	switch ok := r.parse(nil, body, true); {
 	case len(bytes.TrimSpace(body)) == 0:
-		a.Error = "the reply has no body"
+		a.refuse(record.CauseNoBody, "the reply has no body")
 	case !ok:
 		r.unread(a, body)
-		a.Error = Mask("the reply is neither an event stream nor JSON: "+string(body[:min(len(body), 2*maxEvidence)]), r.secrets...)
+		a.refuse(r.unlike(), Mask("the reply is neither an event stream nor JSON: "+string(body[:min(len(body), 2*maxEvidence)]), r.secrets...))
 	case r.e.failed():
 		r.apply(a)
-		return r.failed(a, body)
+		return r.failed(a, nil, body)
 	case !r.e.answer:
-		a.Error = Mask("the reply has no "+r.grammar.heart()+": "+string(body[:min(len(body), 2*maxEvidence)]), r.secrets...)
+		a.refuse(r.unlike(), Mask("the reply has no "+r.grammar.heart()+": "+string(body[:min(len(body), 2*maxEvidence)]), r.secrets...))
 	default:
 		return r.document(a)
 	}
@@ -126,14 +127,21 @@ func (r *eventReader) document(a *Answer) Meaning {
 }
 
 // failed takes an error object; the first one is kept.
-func (r *eventReader) failed(a *Answer, data []byte) Meaning {
-	if a.Error == "" {
-		a.Error = r.evidence(data)
+func (r *eventReader) failed(a *Answer, name, data []byte) Meaning {
+	fault := record.CauseStreamError
+	if string(name) == "error" {
+		fault = record.CauseErrorEvent
 	}
-	if a.Error == "" {
-		a.Error = "an error without text"
-	}
+	a.refuse(fault, cmp.Or(r.evidence(data), "an error without text"))
 	return Meaning{Kind: record.KindError}
+}
+
+// unlike is the class of a document that is no answer.
+func (r *eventReader) unlike() record.Cause {
+	if r.streamed {
+		return record.CauseNotStreamed
+	}
+	return record.CauseMalformed
 }
 
 func (r *eventReader) unread(a *Answer, data []byte) {

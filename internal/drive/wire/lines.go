@@ -20,7 +20,7 @@ func (l *Lines) Feed(b []byte) error {
 	for l.err == nil {
 		end := bytes.IndexByte(b, '\n')
 		if len(l.line)+max(end, 0) > MaxEvent || end < 0 && len(l.line)+len(b) > MaxEvent {
-			l.err = errTooLong
+			l.err = ErrTooLong
 			break
 		}
 		if end < 0 {

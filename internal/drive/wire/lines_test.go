@@ -67,8 +67,8 @@ func TestEndlessJSONLineIsRefused(t *testing.T) {
 			err = l.Feed(piece)
 		}
 	}
-	if !errors.Is(err, errTooLong) || !errors.Is(l.EOF(), errTooLong) {
-		t.Errorf("error %v, at the end %v, want %v", err, l.EOF(), errTooLong)
+	if !errors.Is(err, ErrTooLong) || !errors.Is(l.EOF(), ErrTooLong) {
+		t.Errorf("error %v, at the end %v, want %v", err, l.EOF(), ErrTooLong)
 	}
 	if l.Reset(&heard{}); cap(l.line) != 0 || l.Pending() {
 		t.Errorf("%d bytes held after Reset, pending %v, want 0, false", cap(l.line), l.Pending())

@@ -8,7 +8,8 @@ import (
 // MaxEvent is the most bytes that one line, or the joined data of one event, may have.
 const MaxEvent = 64 << 20
 
-var errTooLong = errors.New("line or event above 64 MiB")
+// ErrTooLong says that a line or the data of an event is beyond MaxEvent.
+var ErrTooLong = errors.New("line or event above 64 MiB")
 
 // Stream frames server-sent events as the WHATWG standard does, on bytes, however they are cut. It differs from the
 // standard in three ways, all in favour of what a careless server meant: EOF dispatches an event whose blank line is
@@ -153,7 +154,7 @@ func indexFrom(b []byte, at int, c byte) int {
 // whole puts the last part of a line to what was held of it. The result lives until the next keep.
 func (s *Stream) whole(last []byte) []byte {
 	if len(s.line)+len(last) > MaxEvent {
-		s.err = errTooLong
+		s.err = ErrTooLong
 		return nil
 	}
 	if len(s.line) == 0 {
@@ -172,7 +173,7 @@ func (s *Stream) keep(line []byte) {
 		s.data.keep()
 	}
 	if len(s.line)+len(line) > MaxEvent {
-		s.err = errTooLong
+		s.err = ErrTooLong
 		return
 	}
 	s.line = append(s.line, line...)
@@ -237,7 +238,7 @@ func (s *Stream) addData(value []byte) {
 		return
 	}
 	if len(s.data.view)+1+len(value) > MaxEvent {
-		s.err = errTooLong
+		s.err = ErrTooLong
 		return
 	}
 	s.data.join(value)

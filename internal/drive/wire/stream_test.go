@@ -145,8 +145,8 @@ func TestEndlessLineIsRefusedWithBoundedMemory(t *testing.T) {
 				err = s.Feed(piece)
 			}
 		}
-		if !errors.Is(err, errTooLong) {
-			t.Errorf("%q: error %v, want %v", start, err, errTooLong)
+		if !errors.Is(err, ErrTooLong) {
+			t.Errorf("%q: error %v, want %v", start, err, ErrTooLong)
 		}
 		if cap(s.line) > 2*MaxEvent {
 			t.Errorf("%q: %d bytes held, want at most %d", start, cap(s.line), 2*MaxEvent)
@@ -167,8 +167,8 @@ func TestEndlessDataLinesAreRefused(t *testing.T) {
 			err = s.Feed(piece)
 		}
 	}
-	if !errors.Is(err, errTooLong) {
-		t.Errorf("error %v, want %v", err, errTooLong)
+	if !errors.Is(err, ErrTooLong) {
+		t.Errorf("error %v, want %v", err, ErrTooLong)
 	}
 }
 

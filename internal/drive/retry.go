@@ -1,0 +1,138 @@
+package drive
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/record"
+)
+
+const (
+	firstBackoff = 100 * time.Millisecond // before the second attempt, doubled before each further one
+	mostBackoff  = 10 * time.Second
+	mostAfter    = 24 * time.Hour // of a Retry-After
+)
+
+// retryAfter reads a Retry-After header: seconds, "250ms" or a date.
+func retryAfter(text string, now time.Time) (wait time.Duration, ok bool) {
+	if ms, found := strings.CutSuffix(text, "ms"); found {
+		return afterUnits(ms, time.Millisecond)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(at.Sub(now), 0), mostAfter), true
+	}
+	return afterUnits(text, time.Second)
+}
+
+func afterUnits(text string, unit time.Duration) (wait time.Duration, ok bool) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0) {
+		return 0, false
+	}
+	return time.Duration(min(n, float64(mostAfter/unit)) * float64(unit)), true
+}
+
+// backoff is the wait after so many attempts.
+func backoff(attempts int) time.Duration {
+	wait := firstBackoff
+	for range attempts - 1 {
+		wait = min(2*wait, mostBackoff)
+	}
+	return wait
+}
+
+// pause is how long a flight that has failed waits before it may be sent again; ok is false when that would not be the
+// same request: part of a reply has come, or the server has refused it for what it is.
+func (f *flight) pause() (wait time.Duration, ok bool) {
+	x := &f.x
+	switch {
+	case x.Cause == record.CauseStale:
+		return 0, true
+	case x.Cause == record.CauseRateLimited && x.RetryAfter > 0:
+		return x.RetryAfter, true
+	case x.Cause == record.CauseRateLimited, x.Outcome == record.ConnectFailed:
+		return backoff(x.Attempts), true
+	case x.Outcome == record.Reset:
+		_, headed := x.HeaderAt.Get()
+		return backoff(x.Attempts), !headed
+	}
+	return 0, false
+}
+
+// retain keeps the bytes of a request that may have to be sent again.
+func (f *flight) retain(request []byte) { f.request = append(f.request[:0], request...) }
+
+// conclude records a flight that has been closed as v says, unless it is to be sent again.
+func (s *shard) conclude(f *flight, v verdict, now time.Duration) {
+	if s.postpone(f, now) {
+		return
+	}
+	s.vacate(f.x.Stage, f.think, v, now)
+	s.settle(f)
+}
+
+// postpone puts a flight that has been closed aside to be sent again. It keeps its place among those in flight. It reports
+// false when that was its last attempt, or the run or its time would be over by then.
+func (s *shard) postpone(f *flight, now time.Duration) bool {
+	if f.x.Attempts > s.run.cfg.Retries || s.run.stopped(now) {
+		return false
+	}
+	wait, ok := f.pause()
+	if _, written := f.x.FirstWrite.Get(); !ok || written && now+wait >= f.began+s.run.cfg.Timeout {
+		return false
+	}
+	f.resendAt, f.fresh = now+wait, f.x.Cause == record.CauseStale
+	s.tally.enter(f)
+	s.putAside(f, now)
+	return true
+}
+
+func (s *shard) putAside(f *flight, now time.Duration) {
+	s.again = append(s.again, f)
+	s.againAt = min(s.againAt, max(f.resendAt, now))
+}
+
+// resendDue gives send what has waited long enough; send reports false when f must wait on. Once the run is stopped nothing
+// is sent again, and every failure is final.
+func (s *shard) resendDue(now time.Duration, send func(f *flight, now time.Duration) bool) {
+	if len(s.again) == 0 || now < s.againAt && !s.run.stopped(now) {
+		return
+	}
+	waiting := s.again
+	s.again, s.againAt = s.waited[:0], never
+	for _, f := range waiting {
+		switch {
+		case s.run.stopped(now):
+			s.withdraw(f, now)
+		case f.resendAt > now || !send(f, now):
+			s.putAside(f, now)
+		}
+	}
+	clear(waiting)
+	s.waited = waiting[:0]
+}
+
+// withdraw records a flight that will not be tried again, since the run has been stopped.
+func (s *shard) withdraw(f *flight, now time.Duration) {
+	if f.x.Attempts > 0 {
+		s.vacate(f.x.Stage, f.think, verdict{at: now}, now)
+		s.settle(f)
+		return
+	}
+	f.x.Issued, f.x.Outcome, f.x.Cause = record.Instant{}, record.NotSent, record.CauseNotSent
+	s.rec.add(&f.x, now)
+}
+
+// refused ends an attempt for which no connection could be had.
+func (s *shard) refused(f *flight, cause error) {
+	now := s.clock.Now()
+	if ownLimit(cause) {
+		f.x.Delay = record.DelayFileLimit
+	}
+	f.try()
+	v := verdict{cause: connectCause(cause), at: now, err: s.run.connecting(f.server, cause)}
+	f.close(v)
+	s.conclude(f, v, now)
+}
