@@ -189,6 +189,6 @@ func driveConfig(s plan.Spec, t target) drive.Config {
 		Timeout: s.Target.Timeout, ConnectTimeout: s.Target.ConnectTimeout, IdleTimeout: s.Target.IdleTimeout, NoReuse: !s.Target.Reuse, Drain: s.Load.Drain,
 		HeaderTimeout: s.Target.HeaderTimeout, FirstTokenTimeout: s.Target.FirstTokenTimeout, TokenTimeout: s.Target.TokenTimeout,
 		Retries: s.Target.Retries,
-		Engine: s.Client.Engine, Loops: loops, Procs: s.Client.Procs, Connections: s.Client.Connections, Spin: s.Client.Spin,
+		Engine:  s.Client.Engine, Loops: loops, Procs: s.Client.Procs, Connections: s.Client.Connections, Spin: s.Client.Spin,
 	}
 }
