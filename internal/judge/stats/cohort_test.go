@@ -50,6 +50,37 @@ func TestIntervalWidensWithDependence(t *testing.T) {
 	}
 }
 
+// 100 effective ones have their interval at ranks 40 and 61; of 1,000 these are 396.4 and 604.6, widened to whole ranks.
+func TestIntervalIsRoundedOutwards(t *testing.T) {
+	values := make([]int64, 1000)
+	for i := range values {
+		values[i] = int64(i + 1)
+	}
+	e := completed(values).Estimate(stats.P50, stats.Dependence{N: 1000, Time: 10})
+	if e.Low.Value != 396 || e.High.Value != 605 {
+		t.Errorf("got %v…%v, want 396…605", e.Low.Value, e.High.Value)
+	}
+}
+
+// Where a quantile is out of reach, what clusters is the failures.
+func TestDependenceOfAnUnattainableQuantileIsThatOfTheFailures(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	var c stats.Cohort
+	for range 1000 {
+		fails := rng.Float64() < 0.6
+		for range 50 {
+			if fails {
+				c.Fail(1e6)
+			} else {
+				c.Complete(int64(1e6 * rng.Float64()))
+			}
+		}
+	}
+	if d := c.Dependence(stats.P50); d.Time < 35 || d.Time > 70 {
+		t.Errorf("failures in rows of 50: got τ %g, want about 50", d.Time)
+	}
+}
+
 func TestPercentileIsWithheldWithReasonAndNeed(t *testing.T) {
 	in := completed(make([]int64, 1000))
 	for _, tt := range []struct {

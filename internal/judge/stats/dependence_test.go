@@ -29,12 +29,12 @@ func TestDependenceFindsTheCorrelationTime(t *testing.T) {
 	for _, stay := range []float64{0, 0.5, 0.9, 0.98} {
 		for share, tolerance := range map[float64]float64{0.5: 0.1, 0.99: 0.25} {
 			rng := rand.New(rand.NewPCG(1, uint64(1000*stay)))
-			s, _ := indicator(rng, 400_000, share, stay)
+			s, _ := indicator(rng, 400_001, share, stay)
 			got, want := s.Dependence(), (1+stay)/(1-stay)
 			if got.Cut || math.Abs(got.Time-want) > tolerance*want {
 				t.Errorf("share %g, stay %g: got τ %.3g (cut %v), want %.3g ± %g", share, stay, got.Time, got.Cut, want, tolerance*want)
 			}
-			if eff := got.Effective(); math.Abs(eff-400_000/got.Time) > 1e-6 {
+			if eff := got.Effective(); math.Abs(eff-400_001/got.Time) > 1e-6 {
 				t.Errorf("n_eff: got %g, want n/τ", eff)
 			}
 		}
@@ -53,19 +53,44 @@ func TestIndicatorCountsAsNumbersDo(t *testing.T) {
 	}
 }
 
+// From 65,537 on places are taken in groups: the same chain must come out the same, give or take one value more.
+func TestGroupsTellWhatSinglePlacesDo(t *testing.T) {
+	for seed, stay := range []float64{0, 0.4, 0.8, 0.95, 0.99} {
+		rng := rand.New(rand.NewPCG(uint64(seed), 23))
+		s, _ := indicator(rng, 1<<16, 0.9, stay)
+		fine := s.Dependence()
+		s.Append(true)
+		coarse := s.Dependence()
+		if coarse.N != fine.N+1 || coarse.Cut || math.Abs(coarse.Time-fine.Time) > 0.15*fine.Time {
+			t.Errorf("stay %g: got %v in groups, want about %v", stay, coarse, fine)
+		}
+	}
+}
+
 func TestDependenceOfTheExtremes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	all, _ := indicator(rng, 1000, 1, 0)
 	if d := all.Dependence(); d.Time != 1 || d.Cut {
 		t.Errorf("a constant: got %v, want τ = 1", d)
 	}
-	short, _ := indicator(rng, 7, 0.5, 0)
+	short, _ := indicator(rng, 7, 1, 0)
 	if d := short.Dependence(); !d.Cut {
 		t.Errorf("seven values: got %v, want it cut: they tell nothing", d)
 	}
 	var none stats.Indicator
 	if d := none.Dependence(); !d.Cut || d.N != 0 || d.Effective() != 0 {
 		t.Errorf("nothing: got %v, want it cut", d)
+	}
+	var drift, same stats.Indicator
+	for i := range 1_000_000 {
+		drift.Append(i > 300_000)
+		same.Append(true)
+	}
+	if d := drift.Dependence(); !d.Cut || d.Effective() > 10 {
+		t.Errorf("one change in a million: got %v, want it cut with a long τ", d)
+	}
+	if d := same.Dependence(); d.Time != 1 || d.Cut || d.N != 1_000_000 {
+		t.Errorf("a long constant: got %v, want τ = 1", d)
 	}
 	trend := make([]float64, 1000)
 	alternate := make([]float64, 1000)

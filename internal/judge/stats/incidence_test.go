@@ -107,6 +107,34 @@ func TestIncidenceByHand(t *testing.T) {
 	}
 }
 
+// A request that completes at the very time-out completed; one that timed out is known to take longer.
+func TestCompletionComesBeforeTheTimeOutOfTheSameMoment(t *testing.T) {
+	var in stats.Incidence
+	in.Censored.Add(30)
+	in.Completed.Add(10)
+	in.Completed.Add(30)
+	for rank, want := range map[int64]stats.Crossing{2: {30, stats.Reached}, 3: {30, stats.Above}} {
+		if got := in.At(rank); got != want {
+			t.Errorf("rank %d: got %v, want %v", rank, got, want)
+		}
+	}
+}
+
+func TestFailuresShiftNoRank(t *testing.T) {
+	for n := range int64(1000) {
+		var in stats.Incidence
+		in.Failed.AddN(0, 7)
+		for v := range n {
+			in.Completed.Add(v + 1)
+		}
+		for _, rank := range []int64{1, n / 3, n / 2, n - 1, n} {
+			if got := in.At(rank); rank > 0 && rank <= n && got.Value != float64(rank) {
+				t.Fatalf("rank %d of %d: got %v, want the value %d", rank, n, got, rank)
+			}
+		}
+	}
+}
+
 // With time-outs at random times the incidence still finds the quantiles of the values that were cut off.
 func TestIncidenceUndoesIndependentCensoring(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
