@@ -11,6 +11,9 @@ var imports = map[string][]string{
 	"internal/plan/workload": {"internal/plan/draw"},
 
 	"internal/plan/tokenizer": {"internal/plan/draw"},
+	"internal/plan/input":     {},
+	"internal/plan/dataset":   {"internal/plan/draw", "internal/plan/input"},
+	"internal/plan/trace":     {"internal/plan/draw", "internal/plan/input"},
 
 	"internal/drive":         {"internal/drive/clock", "internal/drive/dialect", "internal/drive/wire", "internal/plan", "internal/record"},
 	"internal/drive/clock":   {},
