@@ -25,7 +25,7 @@ import (
 const (
 	prompt    = "Count from one to twenty in words."
 	readBytes = 16 << 10
-	keepBytes = 64 << 10               // of a reply, to look for what no dialect reads
+	keepBytes = 64 << 10               // of a reply, for its header block
 	documents = 4 << 20                // of a reply that is not streamed
 	lingers   = time.Second            // longest wait for the end of a reply behind its end marker
 	mostBytes = 16 << 20               // of a reply to a request for a few tokens
@@ -168,6 +168,7 @@ func (t *talk) Head(h *wire.Head) {
 
 // Event reads one event.
 func (t *talk) Event(name, data []byte) {
+	t.x.TokenIDs = t.x.TokenIDs || hasIDs(data)
 	m := t.reader.Read(&t.answer, name, data)
 	if !m.Kind.Token() {
 		return
@@ -247,7 +248,7 @@ func (t *talk) settle(outcome record.Outcome, whole bool, complaint string) {
 		x.FirstToken = Milliseconds(x.arrivals[0].at)
 	}
 	x.read = outcome == record.Completed
-	x.TokenIDs = hasIDs(t.raw)
+	x.TokenIDs = x.TokenIDs || hasIDs(t.doc)
 	x.keep = t.connectionHeaders()
 	x.body = dialect.Mask(string(t.doc[:min(len(t.doc), keepBytes)]), t.secrets...)
 	if x.read {
@@ -270,9 +271,9 @@ func (t *talk) lacking(o record.Outcome) string {
 }
 
 // hasIDs finds the ids of generated tokens, which dialects only count.
-func hasIDs(raw []byte) bool {
+func hasIDs(text []byte) bool {
 	for _, key := range []string{`"token_ids":`, `"output_ids":`, `"tokens":`} {
-		for rest := raw; ; {
+		for rest := text; ; {
 			_, after, found := bytes.Cut(rest, []byte(key))
 			if !found {
 				break

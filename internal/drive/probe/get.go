@@ -142,7 +142,7 @@ func (p *prober) identify(ctx context.Context) bool {
 	case redirected == answered && answered > 0:
 		to := p.mask(first.location)
 		return p.fail(fmt.Sprintf("the server redirects every request, to %s", to), "probe the address that it redirects to: a run follows no redirects")
-	case p.cfg.Get.TLS == nil && (answered == 0 || wantsTLS(first)) && p.speaksTLS(ctx):
+	case p.cfg.Get.TLS == nil && (answered == 0 && !p.anySlow() || wantsTLS(first)) && p.speaksTLS(ctx):
 		return p.fail("the server speaks TLS", "write https://")
 	case answered == 0 && alerted(first):
 		return p.fail("the server ends the TLS connection: "+p.unanswered(first), "it may want a certificate of yours: --client-cert-file and --client-key-file")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -110,7 +109,10 @@ func (p *prober) reason(err error) string {
 	if call, ok := errors.AsType[*os.SyscallError](err); ok {
 		err = call.Err
 	}
-	return strings.TrimPrefix(err.Error(), "lookup ")
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		return name.Err
+	}
+	return err.Error()
 }
 
 func slow(err error) bool {

@@ -318,6 +318,22 @@ func TestDeadPortIsNamed(t *testing.T) {
 	}
 }
 
+func TestNamesAreResolved(t *testing.T) {
+	s := start(t, vllm())
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := probe.Run(t.Context(), aim(t, "http://localhost:"+port, "", nil))
+	if f.Reach.Resolved == 0 || f.Reach.Used != "127.0.0.1:"+port || f.Failure != "" {
+		t.Errorf("localhost: got %+v, failure %q, want it resolved, and 127.0.0.1 used", f.Reach, f.Failure)
+	}
+	f = probe.Run(t.Context(), aim(t, "http://nobody.invalid:"+port, "", nil))
+	if !strings.HasPrefix(f.Failure, "the name nobody.invalid is not resolved: ") || f.Sent.Connections != 0 {
+		t.Errorf("nobody.invalid: got failure %q and %d connections, want that it is not resolved, and none", f.Failure, f.Sent.Connections)
+	}
+}
+
 func TestServerThatSpeaksNoHTTPIsNamed(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -672,6 +688,9 @@ func TestPackedAndMistypedStreamsAreSaid(t *testing.T) {
 	got := endpoint(t, f, plan.EndpointChat)
 	if s := got.Streamed; s.Outcome != "completed" || s.TokenEvents != 8 || s.Encoding != "gzip" || !s.Mistyped {
 		t.Errorf("stream: got %+v, want 8 token events, packed and mistyped", s)
+	}
+	if !got.IDs.TokenIDs {
+		t.Error("token ids within gzip: got none, want some")
 	}
 	if w := got.Whole; w.Outcome != "completed" || w.Encoding != "gzip" || w.Mistyped {
 		t.Errorf("whole: got %+v, want it completed, packed and not mistyped", w)

@@ -42,8 +42,8 @@ func (f *Finding) Text() string {
 type writer func(name, format string, of ...any)
 
 func (r Reach) write(line writer) {
-	if r.Resolved > 0 {
-		line("resolve", "%s has %d addresses, found in %s", r.Host, len(r.Addresses), r.Resolved)
+	if n := len(r.Addresses); r.Resolved > 0 && n > 0 {
+		line("resolve", "%s has %s, found in %s", r.Host, counted(n, "address", "addresses"), r.Resolved)
 	}
 	for _, a := range r.Addresses {
 		if a.Error != "" {
@@ -55,6 +55,13 @@ func (r Reach) write(line writer) {
 	if r.RTT.Samples > 0 {
 		line("round trip", "%s at least, %s in the median of %d connections to %s", r.RTT.Min, r.RTT.Median, r.RTT.Samples, r.Used)
 	}
+}
+
+func counted(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }
 
 // String writes the span as people read it.
