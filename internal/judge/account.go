@@ -14,7 +14,9 @@ type account struct {
 	outcomes Outcomes
 	sent     int64
 	missing  int64
+	causes   causes
 	failures messages
+	resent   Resent
 	delays   Delays
 	events   Events
 	tallies  []measure.Tally // one for each row of the table
@@ -43,13 +45,15 @@ type account struct {
 type bundled struct{ tokens, events int64 }
 
 func newAccount(metrics int) *account {
-	return &account{failures: messages{}, tallies: make([]measure.Tally, metrics)}
+	return &account{causes: causes{}, failures: messages{}, tallies: make([]measure.Tally, metrics)}
 }
 
 // add takes a request that belongs to the stage.
 func (a *account) add(r *measure.Reply, table []measure.Metric, w window) {
 	*a.outcomes.Of(r.Outcome)++
+	a.causes.add(r.Exchange)
 	a.failures.add(r.Exchange)
+	a.resent.add(r.Exchange)
 	a.measure(r, table)
 	a.arrivals.planned.Add(r.Index, r.Due-w.start)
 	if r.WasSent {
@@ -147,7 +151,9 @@ func (a *account) merge(b *account) {
 	}
 	a.sent += b.sent
 	a.missing += b.missing
+	a.causes.merge(b.causes)
 	a.failures.merge(b.failures)
+	a.resent.merge(b.resent)
 	a.delays.merge(&b.delays)
 	a.events.merge(&b.events)
 	for i := range a.tallies {
@@ -223,7 +229,7 @@ func (a *account) figures(table []measure.Metric, kind string, planned int64, w 
 	p := Part{
 		Kind: kind, WindowMs: float64(w.lasted) / 1e6,
 		Planned: planned, Sent: a.sent, Missing: a.missing, Outcomes: a.outcomes,
-		Failures: a.failures.most(), Delays: a.delays, Events: a.events, Metrics: Metrics{},
+		Causes: a.causes.list(), Resent: a.resent, Failures: a.failures.most(), Delays: a.delays, Events: a.events, Metrics: Metrics{},
 		AchievedRate:  perSecond(a.writes, w.lasted),
 		CompletedRate: perSecond(a.completions, w.lasted),
 	}

@@ -234,6 +234,13 @@ func (l *Ledger) run(e *verdict.Evidence) Run {
 	if m.State.EndMs > 0 {
 		r.EndMs, r.CPUMs = Some(m.State.EndMs), Some(m.State.CPUMs)
 	}
+	if len(m.Loops) > 0 {
+		dials := int64(0)
+		for _, loop := range m.Loops {
+			dials += loop.DialsInRun
+		}
+		r.Dials = Some(float64(dials))
+	}
 	return r
 }
 

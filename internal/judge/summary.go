@@ -35,6 +35,7 @@ type Run struct {
 	EndMs    Number             `json:"end_ms"`          // last moment of the run, since its start
 	CPUMs    Number             `json:"cpu_ms"`          // user and system time of the client's process
 	GCCycles int64              `json:"gc_cycles"`
+	Dials    Number             `json:"dials_in_run"` // connections made after the start; null where the run's end was not written
 }
 
 // Part is the figures of one stage, or of all measured stages. Requests belong to the stage in which they fall due.
@@ -49,7 +50,9 @@ type Part struct {
 	Sent     int64    `json:"sent"`       // requests whose first byte was written
 	Missing  int64    `json:"unrecorded"` // planned requests without a record: a killed run
 	Outcomes Outcomes `json:"outcomes"`   // with Missing, they add up to Planned
-	Failures []Sample `json:"failures"`   // what went wrong, most frequent first, at most three messages of each outcome
+	Causes   []Cause  `json:"causes"`     // what the outcomes but the completed are made of
+	Resent   Resent   `json:"resent"`
+	Failures []Sample `json:"failures"` // what went wrong, most frequent first, at most three messages of each outcome
 	Delays   Delays   `json:"delays"`
 
 	PlannedRate   Number `json:"planned_rate_per_s"`   // requests due in the window

@@ -115,9 +115,10 @@ func overloaded() (*record.Manifest, []*record.Exchange) {
 		}
 		switch {
 		case x.Index%10 == 1:
+			x.Cause, x.RetryAfter = record.CauseRateLimited, 2*time.Second
 			x.Outcome, x.Status, x.Error, x.Events, x.Usage = record.HTTPError, 503, "the server is overloaded, try again later: queue length 4096", nil, record.Usage{}
 		case x.Index%10 == 2:
-			x.Outcome, x.Error = record.TimedOut, ""
+			x.Outcome, x.Cause, x.Error = record.TimedOut, record.CauseTimeoutBetweenTokens, "no further token within 5s (token_timeout)"
 		case x.Index%10 == 3:
 			x.FirstWrite, x.Delay = record.At(x.Due+25*ms), record.DelayBusy
 		case x.Index%10 == 4:

@@ -72,6 +72,9 @@ type row struct {
 	LastToken    judge.Number `json:"last_token_ms"`
 	End          judge.Number `json:"end_ms"`
 	Outcome      string       `json:"outcome"`
+	Cause        string       `json:"cause"`
+	Attempts     int          `json:"attempts"`
+	RetryAfter   judge.Number `json:"retry_after_ms"`
 	Status       judge.Number `json:"status"`
 	FinishReason string       `json:"finish_reason"`
 	InputTokens  judge.Number `json:"input_tokens"`
@@ -87,7 +90,7 @@ func line(r *measure.Reply, stage string) row {
 		Index: r.Index, Stage: stage, Session: r.Session, Turn: r.Turn, Class: r.Class,
 		Due: ms(r.Due, true), Sent: ms(r.Sent, r.WasSent), FirstToken: ms(r.FirstToken.At, r.FirstToken.Known),
 		FirstAnswer: ms(r.FirstAnswer.At, r.FirstAnswer.Known), LastToken: ms(r.LastToken.At, r.LastToken.Known), End: ms(r.Finish, r.Ended),
-		Outcome: r.Outcome.String(), Status: count(int64(r.Status), r.Status != 0), FinishReason: r.FinishReason,
+		Outcome: r.Outcome.String(), Cause: r.Cause.String(), Attempts: r.Attempts, RetryAfter: ms(r.RetryAfter, r.RetryAfter > 0), Status: count(int64(r.Status), r.Status != 0), FinishReason: r.FinishReason,
 		InputTokens: count(int64(r.Usage.Input), r.Usage.Known), OutputTokens: count(r.Output, r.OutputKnown),
 		CachedTokens: count(int64(r.Usage.Cached), r.Usage.CachedKnown),
 		TokenEvents:  len(r.Tokens), MergedReads: r.MergedReads, Error: r.Error,
@@ -112,7 +115,7 @@ func count(n int64, known bool) judge.Number {
 func columns() []string {
 	return []string{
 		"index", "stage", "session", "turn", "class", "due_ms", "sent_ms", "first_token_ms", "first_answer_ms", "last_token_ms", "end_ms",
-		"outcome", "status", "finish_reason", "input_tokens", "output_tokens", "cached_tokens", "token_events", "merged_reads", "error",
+		"outcome", "cause", "attempts", "retry_after_ms", "status", "finish_reason", "input_tokens", "output_tokens", "cached_tokens", "token_events", "merged_reads", "error",
 	}
 }
 
@@ -120,7 +123,7 @@ func (r *row) fields() []string {
 	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []string{
 		whole(r.Index), r.Stage, whole(r.Session), whole(int64(r.Turn)), r.Class, field(r.Due), field(r.Sent), field(r.FirstToken),
-		field(r.FirstAnswer), field(r.LastToken), field(r.End), r.Outcome, field(r.Status), r.FinishReason, field(r.InputTokens),
+		field(r.FirstAnswer), field(r.LastToken), field(r.End), r.Outcome, r.Cause, whole(int64(r.Attempts)), field(r.RetryAfter), field(r.Status), r.FinishReason, field(r.InputTokens),
 		field(r.OutputTokens), field(r.CachedTokens), whole(int64(r.TokenEvents)), whole(r.MergedReads), r.Error,
 	}
 }

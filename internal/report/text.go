@@ -79,6 +79,9 @@ func writeRun(b *bytes.Buffer, s *judge.Summary) {
 		client += fmt.Sprintf(" · CPU %s, garbage collections %d", span(cpu), r.GCCycles)
 	}
 	wrap(b, "client  ", client)
+	if dials, ok := r.Dials.Get(); ok {
+		wrap(b, "        ", fmt.Sprintf("connections made before the start %d, in the run %.0f", r.Client.Connections, dials))
+	}
 	run := "complete"
 	if !r.Complete {
 		run = "INCOMPLETE"
@@ -312,16 +315,34 @@ func writeOutcomes(b *bytes.Buffer, s *judge.Summary) {
 		parts = append(parts, fmt.Sprintf("unrecorded %d", s.Total.Missing))
 	}
 	wrap(b, "outcomes  ", strings.Join(parts, " · ")+fmt.Sprintf(" · of %d planned", s.Total.Planned))
-	for _, f := range s.Total.Failures {
-		what := f.Outcome
-		if f.Status != 0 {
-			what += fmt.Sprintf(" (%d)", f.Status)
-		}
-		if f.Message != "" {
-			what += ": " + f.Message
-		}
-		wrap(b, fmt.Sprintf("  %6d × ", f.Requests), clip(printable(what), 2*width-40))
+	for i := range s.Total.Causes {
+		c := &s.Total.Causes[i]
+		wrap(b, fmt.Sprintf("  %6d × ", c.Requests), clip(printable(causeText(c)), 2*width-40))
 	}
+	if r := s.Total.Resent; r.Requests > 0 {
+		wrap(b, "resent    ", fmt.Sprintf("requests %d, further attempts %d, completed %d; their latencies count from the first attempt", r.Requests, r.Attempts, r.Completed))
+	}
+}
+
+// causeText spells a cause: "http_error, rate_limited (429, Retry-After up to 2.00s): busy".
+func causeText(c *judge.Cause) string {
+	what, notes := c.Outcome, []string{}
+	if c.Cause != "" && c.Cause != c.Outcome {
+		what += ", " + c.Cause
+	}
+	if c.Status != 0 {
+		notes = append(notes, fmt.Sprint(c.Status))
+	}
+	if wait, ok := c.RetryAfter.Get(); ok {
+		notes = append(notes, "Retry-After up to "+span(wait))
+	}
+	if len(notes) > 0 {
+		what += " (" + strings.Join(notes, ", ") + ")"
+	}
+	if c.Example != "" {
+		what += ": " + c.Example
+	}
+	return what
 }
 
 func writeDelays(b *bytes.Buffer, s *judge.Summary) {
