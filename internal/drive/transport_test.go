@@ -1,11 +1,20 @@
 package drive_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"io"
+	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -180,4 +189,93 @@ func TestWithoutReuseEveryRequestHasItsOwnConnection(t *testing.T) {
 			}
 		}
 	})
+}
+
+// authority signs certificates for the tests, for 127.0.0.1 and the name llm.test.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pool *x509.CertPool
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{pool: x509.NewCertPool()}
+	a.cert, a.key = certify(t, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, nil)
+	a.pool.AddCert(a.cert)
+	return a
+}
+
+// issue makes a certificate that a signs.
+func (a *authority) issue(t *testing.T) tls.Certificate {
+	t.Helper()
+	cert, key := certify(t, &x509.Certificate{DNSNames: []string{"llm.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, a)
+	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
+}
+
+// certify makes a certificate that by signs, or that signs itself.
+func certify(t *testing.T, template *x509.Certificate, by *authority) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.SerialNumber = big.NewInt(1)
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, signer := template, key
+	if by != nil {
+		parent, signer = by.cert, by.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert, key
+}
+
+// guarded is a TLS server that wants a client certificate signed by a.
+func guarded(t *testing.T, a *authority, http2 bool) string {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(chat))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{a.issue(t)}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.pool}
+	s.EnableHTTP2 = http2
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+func TestServersThatWantACertificateGetIt(t *testing.T) {
+	a := newAuthority(t)
+	addr := guarded(t, a, false)
+	secure := func(c *tls.Config) drive.Config {
+		return drive.Config{Servers: []drive.Server{{Address: addr, TLS: c}}, Connections: 1}
+	}
+	load := spec(plan.Load{Rate: 100, Requests: 10})
+	all, _ := carry(t, t.Context(), secure(&tls.Config{RootCAs: a.pool, ServerName: "llm.test", Certificates: []tls.Certificate{a.issue(t)}}), load)
+	if n := outcomes(all); n["completed"] != 10 {
+		t.Errorf("with it: outcomes %v, want 10 completed; first error %q", n, firstError(all))
+	}
+	all, _ = carry(t, t.Context(), secure(&tls.Config{RootCAs: a.pool, ServerName: "llm.test"}), load)
+	refused := 0
+	for _, x := range all {
+		if x.Outcome == record.ConnectFailed && strings.Contains(x.Error, "the server refused the TLS session: tls: certificate required") {
+			refused++
+		}
+	}
+	// The kernel throws the server's words away when the request comes to a socket that has been closed.
+	if n := outcomes(all); refused < 5 || n["connect_failed"]+n["reset"] != 10 {
+		t.Errorf("without it: outcomes %v, want mostly connect_failed for want of it, else reset; first error %q", n, firstError(all))
+	}
+	for want, c := range map[string]*tls.Config{
+		"certificate signed by unknown authority":        {RootCAs: newAuthority(t).pool, ServerName: "llm.test"},
+		"certificate is valid for llm.test, not other.x": {RootCAs: a.pool, ServerName: "other.x"},
+	} {
+		if err := start(t, secure(c), load); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
 }

@@ -36,6 +36,7 @@ type Ledger struct {
 	index      map[string]int // rows of the table by name
 	windows    []window       // of the stages, as planned
 	stages     []*account
+	servers    []Server // none where there is one only
 	seen       seen
 	recorded   int64
 	duplicates int64
@@ -51,6 +52,11 @@ func Begin(m *record.Manifest) (*Ledger, error) {
 	l := &Ledger{manifest: m, table: measure.Table(), index: map[string]int{}, seen: seen{}}
 	for i, row := range l.table {
 		l.index[row.Name] = i
+	}
+	if len(m.Target.Servers) > 1 {
+		for _, url := range m.Target.Servers {
+			l.servers = append(l.servers, Server{URL: url})
+		}
 	}
 	for i, s := range m.Stages {
 		w := window{moment(s.StartMs), moment(s.EndMs)}
@@ -70,6 +76,9 @@ func moment(ms float64) time.Duration { return time.Duration(math.Round(ms * 1e6
 
 // Add takes one exchange, in any order, and keeps nothing of it. A second exchange of the same index is counted, not measured.
 func (l *Ledger) Add(x *record.Exchange) error {
+	if x.Index < 0 {
+		return fmt.Errorf("request %d: index must not be below 0", x.Index)
+	}
 	if x.Stage < 0 || x.Stage >= len(l.stages) {
 		return fmt.Errorf("request %d: stage must be below %d, got %d", x.Index, len(l.stages), x.Stage)
 	}
@@ -85,6 +94,9 @@ func (l *Ledger) Add(x *record.Exchange) error {
 	r.Read(x)
 	l.stages[x.Stage].add(r, l.table, l.windows[x.Stage])
 	l.clockIn(r)
+	if k := int64(len(l.servers)); k > 0 && !l.manifest.Stages[x.Stage].Warmup {
+		*l.servers[x.Index%k].Outcomes.Of(x.Outcome)++
+	}
 	return nil
 }
 
@@ -167,6 +179,7 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 	s.Total = total.figures(l.table, all.kind, all.requests, all.spans)
 	s.Total.Arrivals = Arrivals{} // its stages do not begin at the same moment
 	s.Total.Name, s.Total.StartMs, s.Total.EndMs = "total", all.startMs, all.endMs
+	s.Servers = l.servers
 	s.Verdict = verdict.Judge(e)
 	s.Run = l.run(e)
 	s.Warnings = l.warnings(s, e, total, tail)

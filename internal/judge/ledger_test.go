@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -466,5 +467,27 @@ func TestArrivalsAreOfDueTimesAndOfFirstWrites(t *testing.T) {
 	}
 	if s.Total.Arrivals != (judge.Arrivals{}) {
 		t.Errorf("total: got %+v, want none", s.Total.Arrivals)
+	}
+}
+
+func TestServersHaveTheirOwnOutcomes(t *testing.T) {
+	m := twoStages()
+	if s := summarize(t, m, requests(nil)); s.Servers != nil {
+		t.Errorf("one server: got %+v, want none listed", s.Servers)
+	}
+	m.Target.Servers = []string{"http://a", "http://b", "http://c"}
+	s := summarize(t, m, requests(func(x *record.Exchange) *record.Exchange {
+		if x.Index%3 == 1 {
+			fail(x, record.Reset, "gone")
+		}
+		return x
+	}))
+	want := []judge.Server{
+		{URL: "http://a", Outcomes: judge.Outcomes{Completed: 333}}, // 102, 105 … 1098
+		{URL: "http://b", Outcomes: judge.Outcomes{Reset: 334}},     // 100, 103 … 1099
+		{URL: "http://c", Outcomes: judge.Outcomes{Completed: 333}},
+	}
+	if !slices.Equal(s.Servers, want) {
+		t.Errorf("got %+v, want %+v: warm-up left out", s.Servers, want)
 	}
 }

@@ -19,7 +19,14 @@ type Summary struct {
 	Run      Run             `json:"run"`
 	Warnings []string        `json:"warnings"`
 	Stages   []Part          `json:"stages"`
-	Total    Part            `json:"total"` // the measured stages together, warm-up left out
+	Total    Part            `json:"total"`             // the measured stages together, warm-up left out
+	Servers  []Server        `json:"servers,omitempty"` // of a target of several, in its order
+}
+
+// Server is what became of the requests that went to one of several servers, warm-up left out.
+type Server struct {
+	URL      string   `json:"url"`
+	Outcomes Outcomes `json:"outcomes"`
 }
 
 // Run says what was run, on what and how it ended.

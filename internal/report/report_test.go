@@ -254,6 +254,20 @@ func TestTextShowsNamesOf24Characters(t *testing.T) {
 	}
 }
 
+func TestTextShowsWhatHappenedAtEachServer(t *testing.T) {
+	m, all := manifest(), exchanges()
+	m.Target.Servers, m.Target.Insecure, m.Target.HTTP = []string{"https://a", "https://b"}, true, "2"
+	all[201].Outcome, all[201].Error = record.Reset, "gone"
+	got := string(text(t, summarize(t, m, all)))
+	for _, want := range []string{
+		"servers   https://a: completed 600\n          https://b: completed 599 · reset 1\n", "streamed, HTTP/2, certificate not checked\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want\n%s\nin:\n%s", want, got)
+		}
+	}
+}
+
 func TestTextNamesTheOpenFileLimit(t *testing.T) {
 	m, all := manifest(), exchanges()
 	all[200].FirstWrite, all[200].Delay = record.At(all[200].Due+25*ms), record.DelayFileLimit

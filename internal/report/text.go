@@ -37,6 +37,7 @@ func Text(w io.Writer, s *judge.Summary) error {
 	writeTable(&b, latencyColumns(), s)
 	writeNotes(&b, s, bytes.Contains(b.Bytes()[tables:], []byte(" "+weak)))
 	writeOutcomes(&b, s)
+	writeServers(&b, s)
 	writeDelays(&b, s)
 	writeArrivals(&b, s)
 	writeWarnings(&b, s)
@@ -68,6 +69,12 @@ func writeRun(b *bytes.Buffer, s *judge.Summary) {
 	streamed := "streamed"
 	if !r.Target.Stream {
 		streamed = "not streamed"
+	}
+	if r.Target.HTTP == "2" {
+		streamed += ", HTTP/2"
+	}
+	if r.Target.Insecure {
+		streamed += ", certificate not checked"
 	}
 	wrap(b, "target  ", fmt.Sprintf("%s · %s · %s, %s", r.Target.URL, r.Target.Model, r.Target.Endpoint, streamed))
 	stamps := "kernel receive stamps"
@@ -305,12 +312,7 @@ func writeNotes(b *bytes.Buffer, s *judge.Summary, marked bool) {
 }
 
 func writeOutcomes(b *bytes.Buffer, s *judge.Summary) {
-	parts := []string{}
-	for _, o := range record.Outcomes {
-		if n := *s.Total.Outcomes.Of(o); n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", o, n))
-		}
-	}
+	parts := counts(&s.Total.Outcomes)
 	if s.Total.Missing > 0 {
 		parts = append(parts, fmt.Sprintf("unrecorded %d", s.Total.Missing))
 	}
@@ -343,6 +345,26 @@ func causeText(c *judge.Cause) string {
 		what += ": " + c.Example
 	}
 	return what
+}
+
+// counts spells the outcomes that there were.
+func counts(o *judge.Outcomes) (parts []string) {
+	for _, which := range record.Outcomes {
+		if n := *o.Of(which); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", which, n))
+		}
+	}
+	return parts
+}
+
+// writeServers says what became of the requests to each server, if there are several.
+func writeServers(b *bytes.Buffer, s *judge.Summary) {
+	head := "servers   "
+	for i := range s.Servers {
+		at := &s.Servers[i]
+		wrap(b, head, printable(at.URL)+": "+strings.Join(counts(&at.Outcomes), " · "))
+		head = "          "
+	}
 }
 
 func writeDelays(b *bytes.Buffer, s *judge.Summary) {

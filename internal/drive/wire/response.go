@@ -104,6 +104,24 @@ func shrunk(b []byte) []byte {
 	return b[:0]
 }
 
+// Open gives r the head of a reply that came by another way than as bytes of HTTP/1.1. From then on Feed takes the bytes of the
+// body, with its framing already undone, and EOF its regular end.
+func (r *Response) Open(status int, header map[string][]string) error {
+	r.started, r.head.Status = true, status
+	for name, values := range header {
+		for _, value := range values {
+			if err := r.fields.set(&r.head, []byte(name), []byte(value)); err != nil {
+				r.state, r.err = failed, err
+				return err
+			}
+		}
+	}
+	r.head.KeepAlive, r.state = false, untilClose
+	r.framed = r.head.EventStream && r.head.Encoding == ""
+	r.sink.Head(&r.head)
+	return nil
+}
+
 // Feed takes the next bytes of the connection. done reports that the reply is complete; rest is what follows it.
 // An error means that the peer does not speak HTTP/1.1, or sent an event beyond MaxEvent; the connection is of no
 // further use.

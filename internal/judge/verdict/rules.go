@@ -236,7 +236,11 @@ func notSent(e *Evidence) (all []finding) {
 func lag(e *Evidence, s *Stage) finding {
 	if s.Lag.N() == 0 {
 		why := "no streamed reply"
-		if !e.Client.KernelStamps {
+		switch {
+		case e.Client.KernelStamps:
+		case e.Client.Engine == "http2":
+			why = "no kernel receive stamps: HTTP/2 requests share connections, so that those of each are lost"
+		default:
 			why = "no kernel receive stamps"
 		}
 		return finding{level: Unobservable, measured: why}
