@@ -237,6 +237,8 @@ func (l load) drive(ctx context.Context, dir string, m *record.Manifest, show *d
 func (l load) explained(err error) error {
 	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
 	switch {
+	case errors.Is(err, drive.ErrNoHTTP2):
+		return fmt.Errorf("%w\nhint: set --http 1.1 (target.http), or name an address that speaks HTTP/2", err)
 	case noTLS:
 		return fmt.Errorf("%w\nhint: the server speaks plain HTTP: write http://", err)
 	case l.target.servers[0].TLS != nil && errors.Is(err, context.DeadlineExceeded):

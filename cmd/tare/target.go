@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -33,9 +32,6 @@ func targetOf(spec plan.Spec, d dialect.Dialect) (target, error) {
 	servers, err := t.Servers(d.Path())
 	if err != nil {
 		return target{}, misused(err, "")
-	}
-	if t.HTTP == plan.HTTP2 {
-		return target{}, misused(errors.New("target.http: 2 is not carried yet"), "set target.http: \"1.1\"")
 	}
 	key, err := apiKey(t)
 	if err != nil {
@@ -186,7 +182,7 @@ func driveConfig(s plan.Spec, t target) drive.Config {
 	}
 	return drive.Config{
 		Servers: t.servers, Secrets: t.secrets, RunID: "tare-" + shortID(),
-		Timeout: s.Target.Timeout, ConnectTimeout: s.Target.ConnectTimeout, IdleTimeout: s.Target.IdleTimeout, NoReuse: !s.Target.Reuse, Drain: s.Load.Drain,
+		Timeout: s.Target.Timeout, ConnectTimeout: s.Target.ConnectTimeout, IdleTimeout: s.Target.IdleTimeout, NoReuse: !s.Target.Reuse, HTTP2: s.Target.HTTP == plan.HTTP2, Drain: s.Load.Drain,
 		HeaderTimeout: s.Target.HeaderTimeout, FirstTokenTimeout: s.Target.FirstTokenTimeout, TokenTimeout: s.Target.TokenTimeout,
 		Retries: s.Target.Retries,
 		Engine:  s.Client.Engine, Loops: loops, Procs: s.Client.Procs, Connections: s.Client.Connections, Spin: s.Client.Spin,

@@ -24,6 +24,7 @@ import (
 type crew struct {
 	mu sync.Mutex // guards everything down to berths
 	shard
+	on       carrier
 	idle     [][]*berth // by server; last used on top
 	berths   map[*berth]struct{}
 	dialling int
@@ -39,6 +40,15 @@ type crew struct {
 	abandon context.CancelFunc
 	readers sync.WaitGroup
 	usage   record.Loop
+}
+
+// carrier brings the requests of a crew to the servers: the crew itself, or a mux. The crew's lock is held during its calls.
+type carrier interface {
+	begin()                                    // the run starts
+	place(j *job, due, now time.Duration) bool // sends a job that is due, or sees to it; false when it must stay where it is
+	resend(f *flight, now time.Duration) bool  // likewise, one that is to be sent again
+	tidy(now time.Duration)                    // does what can wait
+	hangUp()                                   // closes all connections
 }
 
 // berth is one connection of a crew.
@@ -64,6 +74,7 @@ const (
 
 func newCrew(r *run, id int) *crew {
 	c := &crew{shard: newShard(r, id), idle: make([][]*berth, len(r.places)), berths: map[*berth]struct{}{}, lead: clock.Lead{Least: r.cfg.Spin}}
+	c.on = c
 	c.dialing, c.abandon = context.WithCancel(context.Background())
 	return c
 }
@@ -169,11 +180,7 @@ func (c *crew) carry() {
 	first := c.clock.Sample()
 	c.offset.Store(&first) // the one of the warm-up was on a clock that has been moved since
 	c.mu.Lock()
-	for _, idle := range c.idle {
-		for _, b := range idle {
-			b.since = 0
-		}
-	}
+	c.on.begin()
 	c.warmed = c.dials
 	c.mu.Unlock()
 	for {
@@ -227,17 +234,31 @@ func (c *crew) end(began time.Duration) {
 func (c *crew) close() {
 	c.abandon()
 	c.mu.Lock()
-	for b := range c.berths {
-		b.conn.Close()
-	}
+	c.on.hangUp()
 	c.mu.Unlock()
 	c.readers.Wait()
+}
+
+func (c *crew) hangUp() {
+	for b := range c.berths {
+		b.cut.Store(true)
+		b.conn.Close()
+	}
+}
+
+// begin counts the idle time of the connections from the start of the run.
+func (c *crew) begin() {
+	for _, idle := range c.idle {
+		for _, b := range idle {
+			b.since = 0
+		}
+	}
 }
 
 // sendDue writes the requests whose time has come and returns when to look again. Replies that come before that look for
 // themselves. The lock is held.
 func (c *crew) sendDue(now time.Duration) (next time.Duration) {
-	c.resendDue(now, c.resend)
+	c.resendDue(now, c.on.resend)
 	return min(c.sendJobs(now), max(c.againAt, now+longestWait))
 }
 
@@ -252,18 +273,26 @@ func (c *crew) sendJobs(now time.Duration) (next time.Duration) {
 		case !known || c.full(j, now, c.dialling):
 			return never
 		}
-		if b := c.takeIdle(j.server, now); b != nil {
-			c.occupy(j)
-			c.issue(b, c.board(j, due, now, c.cause(j, due, now)), j.bytes)
-			c.ring.taken()
-		} else {
-			if !c.unconnected(now, len(c.berths)+c.dialling, len(c.idle[j.server])) || c.mayDial == 0 {
-				return never
-			}
-			c.issueOnNew(c.hold(j, due, now))
+		if !c.on.place(j, due, now) {
+			return never
 		}
 		now = c.clock.Now()
 	}
+}
+
+// place writes a job that is due on an idle connection, or dials one for it. It reports false when it must stay where it is.
+func (c *crew) place(j *job, due, now time.Duration) bool {
+	if b := c.takeIdle(j.server, now); b != nil {
+		c.occupy(j)
+		c.issue(b, c.board(j, due, now, c.cause(j, due, now)), j.bytes)
+		c.ring.taken()
+		return true
+	}
+	if !c.unconnected(now, len(c.berths)+c.dialling, len(c.idle[j.server])) || c.mayDial == 0 {
+		return false
+	}
+	c.issueOnNew(c.hold(j, due, now))
+	return true
 }
 
 // resend writes a request again. It reports false when there is no connection for it and none may be dialled now.
@@ -567,17 +596,19 @@ func (c *crew) keepHouse(now time.Duration) {
 	defer c.mu.Unlock()
 	c.rec.age(now)
 	c.window.publish(&c.tally)
+	c.on.tidy(now)
+	if c.run.cutOff(now) {
+		c.abandon()
+		c.on.hangUp()
+	}
+}
+
+// tidy closes the connections that have been idle too long.
+func (c *crew) tidy(now time.Duration) {
 	for i := range c.idle {
 		for idle := &c.idle[i]; len(*idle) > 0 && now-(*idle)[0].since >= c.run.cfg.IdleTimeout; {
 			(*idle)[0].conn.Close()
 			*idle = (*idle)[1:]
-		}
-	}
-	if c.run.cutOff(now) {
-		c.abandon()
-		for b := range c.berths {
-			b.cut.Store(true)
-			b.conn.Close()
 		}
 	}
 }

@@ -1,7 +1,8 @@
 // Package drive carries a plan out on this machine. It owns every goroutine and thread of a run.
 //
-// Two engines send and receive. Engine E is an epoll loop per core for plaintext HTTP/1.1 on Linux; engine N is a goroutine
-// per connection, for TLS and other systems. Both feed the same parser and write the same records.
+// Three engines send and receive. Engine E is an epoll loop per core for plaintext HTTP/1.1 on Linux; engine N is a goroutine
+// per connection, for TLS and other systems; engine H is a goroutine per request, for HTTP/2. All feed the same parser and
+// write the same records.
 package drive
 
 import (
@@ -34,6 +35,7 @@ type Config struct {
 	ConnectTimeout time.Duration // of a connection, TLS included
 	IdleTimeout    time.Duration // after which a connection is not used again
 	NoReuse        bool          // a new connection for every request
+	HTTP2          bool          // in place of HTTP/1.1: over TLS by ALPN, else with prior knowledge
 	Drain          time.Duration // longest wait for replies after the last stage
 
 	HeaderTimeout     time.Duration // from an attempt's first write to the end of the header block; 0 for none
@@ -69,6 +71,7 @@ const (
 	EngineAuto      = "auto"
 	EngineEpoll     = "epoll"
 	EngineGoroutine = "goroutine"
+	EngineHTTP2     = "http2" // chosen by Config.HTTP2
 )
 
 // Run carries p out, writes one exchange per planned request to log and the facts of the run into m, and returns when
@@ -145,7 +148,7 @@ func prepare(cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log) (*run
 	r.stopAt.Store(notYet)
 	r.feeder = &feeder{
 		clock: r.clock, time: r.time, walk: p.Walk(), rings: r.rings, rec: recorder{to: r.writer},
-		timers: cfg.Timers,
+		timers: cfg.Timers, bare: cfg.HTTP2,
 	}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
@@ -177,9 +180,12 @@ func (r *run) senders(ctx context.Context) ([]sender, error) {
 	for i := range r.loops {
 		var s sender
 		var err error
-		if r.epoll {
+		switch {
+		case r.cfg.HTTP2:
+			s, err = newMux(r, i)
+		case r.epoll:
 			s, err = newLoop(r, i)
-		} else {
+		default:
 			s = newCrew(r, i)
 		}
 		if err != nil {

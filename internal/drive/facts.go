@@ -11,7 +11,10 @@ import (
 // describe fills in what is known of the run before its first request.
 func (r *run) describe(m *record.Manifest) {
 	engine := EngineGoroutine
-	if r.epoll {
+	switch {
+	case r.cfg.HTTP2:
+		engine = EngineHTTP2
+	case r.epoll:
 		engine = EngineEpoll
 	}
 	m.Client = record.Client{

@@ -18,6 +18,7 @@ type feeder struct {
 	walk  *plan.Walker
 	rings []*ring
 	posts []wire.Post // one for each server
+	bare  bool        // only the bodies are made ready
 	rec   recorder
 
 	timers bool // wait with Go's timers
@@ -107,7 +108,11 @@ func (f *feeder) ready(j *job, r *plan.Request) {
 	j.index, j.stage, j.due, j.think = r.Index, r.Stage, r.Due, r.Think
 	j.in, j.out = r.InputTokens, r.OutputTokens
 	j.server = int(r.Index % int64(len(f.posts)))
-	j.bytes = f.posts[j.server].Append(j.bytes[:0], r.Index, r.Body)
+	if f.bare {
+		j.bytes = append(j.bytes[:0], r.Body...)
+	} else {
+		j.bytes = f.posts[j.server].Append(j.bytes[:0], r.Index, r.Body)
+	}
 	j.made = f.clock.Now()
 	if !f.time.byTime(r.Stage) {
 		f.time.planned[r.Stage].Add(1)

@@ -40,6 +40,7 @@ type flight struct {
 	counted  bool          // it is one of those in flight
 	resendAt time.Duration // of a flight that waits to be sent again
 	fresh    bool          // and on a new connection
+	waits    time.Duration // for a connection since; engine H
 
 	// Of engine N:
 	armed   time.Duration // moment of the read deadline

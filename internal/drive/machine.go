@@ -39,7 +39,7 @@ func (r *run) fit() error {
 	if r.cfg.NoReuse {
 		r.connections = 0
 	}
-	r.stamps = wire.HasStamps && r.cfg.Dial == nil && r.cfg.Servers[0].Network != "unix"
+	r.stamps = wire.HasStamps && !r.cfg.HTTP2 && r.cfg.Dial == nil && r.cfg.Servers[0].Network != "unix"
 	return nil
 }
 
@@ -53,6 +53,12 @@ const (
 func (r *run) chooseEngine() error {
 	odd := r.cfg.Servers[0].TLS != nil || r.cfg.Dial != nil
 	works := epollWorks()
+	if r.cfg.HTTP2 {
+		if r.cfg.Engine != EngineAuto && r.cfg.Engine != "" || r.cfg.NoReuse {
+			return fmt.Errorf("HTTP/2 goes with engine auto and with reuse only, got engine %q, reuse %v", r.cfg.Engine, !r.cfg.NoReuse)
+		}
+		return nil
+	}
 	switch r.cfg.Engine {
 	case EngineAuto, "":
 		r.epoll = works == nil && !odd
@@ -87,6 +93,9 @@ func (r *run) fewest() int {
 
 // likelyInFlight is how many connections the load will probably need at once.
 func (r *run) likelyInFlight() int {
+	if r.cfg.HTTP2 {
+		return r.loops * len(r.cfg.Servers)
+	}
 	n := max(r.loops, len(r.cfg.Servers))
 	for _, s := range r.plan.Stages {
 		need := min(int(math.Ceil(s.Peak()*likelyResponse)), mostDialled)
