@@ -1,6 +1,7 @@
 package drive_test
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -187,6 +188,32 @@ func TestWithoutReuseEveryRequestHasItsOwnConnection(t *testing.T) {
 			if x.Reused {
 				t.Errorf("request %d went over a connection that had carried another", x.Index)
 			}
+		}
+	})
+}
+
+// A server that keeps its connections whatever the request says is not given a second request on any.
+func TestWithoutReuseTheServersWishDoesNotCount(t *testing.T) {
+	engines(t, func(t *testing.T, engine string) {
+		var seconds atomic.Int64
+		addr := accept(t, func(c net.Conn) {
+			in := bufio.NewReader(c)
+			for n := 0; ; n++ {
+				r, err := http.ReadRequest(in)
+				if err != nil {
+					return
+				}
+				_, _ = io.Copy(io.Discard, r.Body)
+				if n > 0 {
+					seconds.Add(1)
+				}
+				const answer = `data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
+				fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(answer), answer)
+			}
+		})
+		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, NoReuse: true}, spec(plan.Load{Concurrency: 2, Requests: 20}))
+		if n := outcomes(all); n["completed"] != 20 || seconds.Load() != 0 {
+			t.Errorf("outcomes %v, %d requests on connections that had carried one, want 20 completed and none", n, seconds.Load())
 		}
 	})
 }
