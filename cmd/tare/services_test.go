@@ -42,12 +42,17 @@ func TestARunSpeaksToEachService(t *testing.T) {
 			"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n"},
 		"anthropic-messages": {path: "/v1/messages", header: "x-api-key", key: "sk-environment", reply: "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n" +
 			"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"},
+		"template": {path: "/api/v9/say?x=1", header: "Authorization", key: "Bearer sk-environment", reply: "{\"t\":\"a\"}\n{\"why\":\"stop\"}\n"},
 		"gemini": {path: "/v1beta/models/m:streamGenerateContent?alt=sse", header: "x-goog-api-key", key: "sk-environment",
 			reply: "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\"finishReason\":\"STOP\"}]}\r\n\r\n"},
 	} {
 		server := httptest.NewServer(s)
 		spec := plan.Defaults()
 		spec.Target.URL, spec.Target.Model, spec.Target.Endpoint, spec.Target.APIKeyEnv = server.URL, "m", endpoint, "KEY_OF_THE_TEST"
+		if endpoint == plan.EndpointTemplate {
+			spec.Target.URL += "/api"
+			spec.Target.Template = plan.Template{Path: "/v9/say?x=1", Body: `{"q":{{prompt}}}`, Text: "/t", Finish: "/why", Framing: plan.FramingLines}
+		}
 		spec.Load.Concurrency, spec.Load.Requests, spec.Out = 2, 6, filepath.Join(t.TempDir(), "out")
 		l, err := newLoad(spec)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/drive/dialect"
 	"tare/internal/drive/wire"
+	"tare/internal/plan"
 	"tare/internal/record"
 )
 
@@ -53,6 +54,19 @@ const (
 	errorDoc    = 4 << 10  // of an error reply
 	documentMax = 64 << 20 // of a reply that is not streamed
 )
+
+func newFlight(r *run, reader dialect.Reader) *flight {
+	f := &flight{reader: reader, secrets: r.cfg.Secrets}
+	switch r.dialect.Framing() {
+	case plan.FramingSSE:
+		f.resp.Expect(wire.AsEvents)
+	case plan.FramingLines:
+		f.resp.Expect(wire.AsLines)
+	case plan.FramingDocument:
+		f.resp.Expect(wire.AsDocument)
+	}
+	return f
+}
 
 // begin makes f ready for a job that is about to be written.
 func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {

@@ -219,7 +219,7 @@ func (s *shard) board(j *job, due, issued time.Duration, delay record.Delay) *fl
 	if n := len(s.spare); n > 0 {
 		f, s.spare = s.spare[n-1], s.spare[:n-1]
 	} else {
-		f = &flight{reader: s.reader, secrets: s.run.cfg.Secrets}
+		f = newFlight(s.run, s.reader)
 		if f.reader == nil {
 			f.reader = s.run.dialect.NewReader()
 		}

@@ -28,6 +28,7 @@ func (s *Spec) check(present presence) Faults {
 		}
 	}
 	faults = append(faults, s.transportFaults()...)
+	faults = append(faults, s.Target.templateFaults(present)...)
 	for i := range s.Load.Stages {
 		faults = append(faults, valueFaults(stageKeys, &s.Load.Stages[i], stagePath(i)+".", present)...)
 	}

@@ -264,7 +264,7 @@ const everything = `
 target:
   url: https://127.0.0.1:8000/prefix https://[::1]:8000
   model: "org/model: 7B"
-  endpoint: openai-chat
+  endpoint: template
   stream: false
   continuous_usage: true
   return_token_ids: true
@@ -283,6 +283,22 @@ target:
   retries: 3
   insecure: true
   ca_file: /etc/ca.pem
+  template:
+    path: /v1/x?y=1
+    body: |
+      {
+      	"q": {{prompt}}
+      }
+    text: /a/0
+    reasoning: /b
+    usage_input: /u/in
+    usage_cached: /u/cached
+    usage_output: /u/out
+    finish: /f
+    error: /e~1~0
+    done: "[END]"
+    framing: document
+    cumulative: true
   client_cert_file: /etc/me.pem
   client_key_file: /etc/me.key
   server_name: llm.example
@@ -341,7 +357,7 @@ func TestEveryFieldOfTheSpecHasAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	short := map[string]bool{"Rate": true, "Concurrency": true, "MaxInFlight": true, "Requests": true, "Duration": true}
-	for _, section := range []any{s.Target, s.Load, s.Workload, s.Client, s.Load.Stages[0]} {
+	for _, section := range []any{s.Target, s.Load, s.Workload, s.Client, s.Load.Stages[0], s.Target.Template} {
 		v := reflect.ValueOf(section)
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
@@ -512,6 +528,81 @@ func TestEachServiceHasItsOwnKey(t *testing.T) {
 	d.Set("target.api_key_env", "MINE", "--key")
 	if s, err := d.Spec(); err != nil || s.Target.APIKeyEnv != "MINE" {
 		t.Errorf("got %q, %v, want the variable that was named", s.Target.APIKeyEnv, err)
+	}
+}
+
+func TestTemplatesAreCheckedBeforeARun(t *testing.T) {
+	whole := func(template string) string {
+		return "target:\n  url: http://h\n  model: m\n  endpoint: template\n  template:\n" + template + "load: {rate: 1, requests: 1}\n"
+	}
+	const good = "    body: '{\"p\": {{prompt}}, \"n\": {{ max_tokens }}}'\n    text: /t\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"good", whole(good), ""},
+		{"nothing", whole("    path: /x\n"), `
+f.yaml:5: target.template.body: is missing, and target.endpoint is template
+hint: write {"prompt": {{prompt}}, "max_tokens": {{max_tokens}}}
+f.yaml:5: target.template.text: is missing, and target.endpoint is template
+hint: write /text for {"text": …}`},
+		{"five mistakes", whole("    path: v1\n    body: '{\"p\": \"{{prompt}}\", \"m\": {{modl}}, \"s\": {{stream}'\n    text: choices\n    finish: /a~2\n    framing: document\n"), `
+f.yaml:6: target.template.path: must begin with / and have neither spaces nor #, got "v1"
+hint: write /v1/generate
+f.yaml:7: target.template.body: has {{prompt}} inside a string
+hint: leave the quotes out: values are written as JSON, with quotes where they need them
+f.yaml:7: target.template.body: has {{modl}}, which is no value
+hint: did you mean {{model}}?
+f.yaml:7: target.template.body: has a {{ without its }}
+hint: write \u007b for a brace that is meant literally
+f.yaml:8: target.template.text: must be a JSON Pointer that begins with /, got "choices"
+hint: write /choices/0/delta/content for {"choices":[{"delta":{"content":…}}]}
+f.yaml:9: target.template.finish: must be a JSON Pointer, in which ~ is written ~0 and / within a name ~1, got "/a~2"
+hint: write /choices/0/delta/content for {"choices":[{"delta":{"content":…}}]}
+f.yaml:10: target.template.framing: is document, but target.stream is true
+hint: set target.stream: false, or leave framing out`},
+		{"no JSON", whole("    body: |\n      {\"p\": {{prompt}},\n       \"n\": }\n    text: /t\n"), `
+f.yaml:6: target.template.body: is not JSON with its values filled in: line 2, column 7: invalid character '}' looking for beginning of value`},
+		{"cut short", whole("    body: '{\"p\": {{prompt}}'\n    text: /t\n"), `
+f.yaml:6: target.template.body: is not JSON with its values filled in: line 1, column 16: unexpected end of JSON input`},
+		{"no prompt", whole("    body: '{\"n\": {{max_tokens}}}'\n    text: /t\n"), `
+f.yaml:6: target.template.body: has no prompt: all requests would be alike
+hint: put {{prompt}}, {{messages}} or {{prompt_ids}} where the prompt goes`},
+		{"overlapping places", whole(good + "    reasoning: /t/0\n    finish: /t\n"), `
+f.yaml:8: target.template.reasoning: is /t/0, which overlaps target.template.text, /t
+hint: each place can mean one thing
+f.yaml:9: target.template.finish: is /t, which overlaps target.template.text, /t
+hint: each place can mean one thing
+f.yaml:9: target.template.finish: is /t, which overlaps target.template.reasoning, /t/0
+hint: each place can mean one thing`},
+		{"stream: false", strings.Replace(whole(good+"    framing: sse\n"), "  template:", "  stream: false\n  template:", 1), `
+f.yaml:9: target.template.framing: is sse, but target.stream is false
+hint: set target.stream: true, or leave framing out`},
+		{"another endpoint", strings.Replace(whole("    text: /t\n"), "endpoint: template", "endpoint: tgi", 1), `
+f.yaml:6: target.template.text: goes with target.endpoint template only, which is tgi
+hint: set target.endpoint: template`},
+		{"an unknown key", whole(good + "    txt: /t\n"), `
+f.yaml:8: target.template.txt: is not a key
+hint: did you mean target.template.text?`},
+	} {
+		d := new(plan.Draft)
+		d.Read("f.yaml", []byte(c.text))
+		_, err := d.Spec()
+		got := ""
+		if err != nil {
+			got = "\n" + err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got%s\nwant%s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestATemplateIsCutAtItsPlaceholders(t *testing.T) {
+	tpl := plan.Template{Body: `{"a":{{prompt}},"b":[{{ stream }}]}`}
+	want := []plan.Segment{{Text: `{"a":`, Place: "prompt"}, {Text: `,"b":[`, Place: "stream"}, {Text: `]}`}}
+	if got := tpl.Segments(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if names, err := plan.Pointer("/a~1b/0//~01"); err != nil || !reflect.DeepEqual(names, []string{"a/b", "0", "", "~1"}) {
+		t.Errorf("got %q, %v", names, err)
 	}
 }
 

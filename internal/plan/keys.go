@@ -24,6 +24,7 @@ type key[T any] struct {
 	above bool         // the value must be above least, not equal to it
 	oneOf []string     // the only values of a text
 	loose bool         // the zero value stands for a key that is not given
+	lines bool         // a text may have line breaks and tabs
 	rule  rule[T]      // a further rule; nil for none
 	hint  string       // what to do about a value that will not do
 }
@@ -50,7 +51,7 @@ var specKeys = []key[Spec]{
 	{
 		name: "target.endpoint", field: func(s *Spec) any { return &s.Target.Endpoint },
 		oneOf: Endpoints(),
-		about: "What is spoken: OpenAI's chat, completions or responses, Anthropic's messages, Gemini, or a server's own endpoint.",
+		about: "What is spoken: OpenAI's chat, completions or responses, Anthropic's messages, Gemini, a server's own endpoint, or one that target.template describes.",
 	},
 	{
 		name: "target.stream", field: func(s *Spec) any { return &s.Target.Stream },
@@ -137,6 +138,58 @@ var specKeys = []key[Spec]{
 	{
 		name: "target.server_name", field: func(s *Spec) any { return &s.Target.ServerName }, loose: true,
 		about: "Name that the server's certificate must be for, and that TLS asks for, where it is not the URL's host.",
+	},
+	{
+		name: "target.template.path", field: func(s *Spec) any { return &s.Target.Template.Path }, loose: true,
+		rule: func(s Spec) (reason, hint string) { return s.Target.Template.pathFault() }, hint: "write /v1/generate",
+		about: "Path of the endpoint template, added to a base URL. Without it target.url is complete.",
+	},
+	{
+		name: "target.template.body", field: func(s *Spec) any { return &s.Target.Template.Body }, loose: true, lines: true,
+		about: "Body of its requests: JSON in which {{prompt}}, {{messages}}, {{prompt_ids}}, {{model}}, {{max_tokens}}, {{temperature}}, {{top_p}}, {{seed}}, {{stream}}, {{ignore_eos}}, {{tools}} and {{cache_salt}} stand in place of values.",
+		hint:  `write {"prompt": {{prompt}}, "max_tokens": {{max_tokens}}}`,
+	},
+	{
+		name: "target.template.text", field: func(s *Spec) any { return &s.Target.Template.Text }, loose: true,
+		about: "Where its replies have text of the answer: a JSON Pointer such as /choices/0/delta/content.",
+		hint:  `write /text for {"text": …}`,
+	},
+	{
+		name: "target.template.reasoning", field: func(s *Spec) any { return &s.Target.Template.Reasoning }, loose: true,
+		about: "Where they have text of the reasoning.",
+	},
+	{
+		name: "target.template.usage_input", field: func(s *Spec) any { return &s.Target.Template.UsageInput }, loose: true,
+		about: "Where they have the number of prompt tokens.",
+	},
+	{
+		name: "target.template.usage_cached", field: func(s *Spec) any { return &s.Target.Template.UsageCached }, loose: true,
+		about: "Where they have the number of prompt tokens that came from a cache.",
+	},
+	{
+		name: "target.template.usage_output", field: func(s *Spec) any { return &s.Target.Template.UsageOutput }, loose: true,
+		about: "Where they have the number of generated tokens, so far or in all.",
+	},
+	{
+		name: "target.template.finish", field: func(s *Spec) any { return &s.Target.Template.Finish }, loose: true,
+		about: "Where they have a finish reason, or a true that stands for one.",
+	},
+	{
+		name: "target.template.error", field: func(s *Spec) any { return &s.Target.Template.Error }, loose: true,
+		about: "Where they have something only if a request failed.",
+	},
+	{
+		name: "target.template.done", field: func(s *Spec) any { return &s.Target.Template.Done }, loose: true,
+		about: "Data of the event that ends a stream; [DONE] always does. Without this and finish, the end of the body is the end of the answer.",
+	},
+	{
+		name: "target.template.framing", field: func(s *Spec) any { return &s.Target.Template.Framing }, loose: true,
+		oneOf: []string{FramingSSE, FramingLines, FramingDocument},
+		about: "How replies are taken apart: server-sent events, lines of JSON, or not at all. Without it, as their Content-Type and first bytes say.",
+	},
+	{
+		name: "target.template.cumulative", field: func(s *Spec) any { return &s.Target.Template.Cumulative }, loose: true,
+		about: "Each event repeats the text so far.",
 	},
 
 	{
@@ -409,11 +462,13 @@ func (k *key[T]) textFault(text string) string {
 	switch {
 	case k.oneOf != nil && !slices.Contains(k.oneOf, text):
 		return fmt.Sprintf("must be %s, got %q", either(k.oneOf), text)
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && !(k.lines && isSpace(r)) }):
 		return "must not have control characters"
 	}
 	return ""
 }
+
+func isSpace(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }
 
 func (k *key[T]) rangeFault(x float64, got string, say func(float64) string) string {
 	switch {

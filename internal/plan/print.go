@@ -16,20 +16,17 @@ import (
 func (s Spec) YAML() []byte {
 	s = s.Masked()
 	var b bytes.Buffer
-	section := ""
+	var open []string // sections
 	for _, k := range specKeys {
 		field := k.field(&s)
 		if k.loose && !given(field) {
 			continue
 		}
-		name, indent := k.name, ""
-		if head, last, ok := strings.Cut(name, "."); ok {
-			if head != section {
-				section = head
-				b.WriteString(head + ":\n")
-			}
-			name, indent = last, "  "
-		}
+		path := strings.Split(k.name, ".")
+		name, within := path[len(path)-1], path[:len(path)-1]
+		writeSections(&b, open, within)
+		open = within
+		indent := strings.Repeat("  ", len(within))
 		switch v := field.(type) {
 		case *map[string]string:
 			writeHeaders(&b, *v)
@@ -40,6 +37,17 @@ func (s Spec) YAML() []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// writeSections begins those of the sections around a key that are not open yet.
+func writeSections(b *bytes.Buffer, open, within []string) {
+	same := 0
+	for same < min(len(open), len(within)) && open[same] == within[same] {
+		same++
+	}
+	for i := same; i < len(within); i++ {
+		fmt.Fprintf(b, "%s%s:\n", strings.Repeat("  ", i), within[i])
+	}
 }
 
 func writeHeaders(b *bytes.Buffer, headers map[string]string) {
@@ -119,14 +127,14 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 		if k.loose && !given(field) {
 			continue
 		}
-		to, name := root, k.name
-		if section, last, ok := strings.Cut(name, "."); ok {
-			if root[section] == nil {
-				root[section] = map[string]any{}
+		to, path := root, strings.Split(k.name, ".")
+		for _, section := range path[:len(path)-1] {
+			if to[section] == nil {
+				to[section] = map[string]any{}
 			}
-			to, name = root[section].(map[string]any), last
+			to = to[section].(map[string]any)
 		}
-		to[name] = jsonValue(field)
+		to[path[len(path)-1]] = jsonValue(field)
 	}
 	return json.Marshal(root)
 }

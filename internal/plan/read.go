@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -121,7 +122,7 @@ func (d *Draft) section(node ast.Node, prefix, what string) {
 			d.list(p)
 		case known:
 			d.value(path, p, k.field(new(Spec)))
-		case prefix == "" && isSection(p.name):
+		case isSection(path):
 			d.file = append(d.file, setting{path: path, from: p.at})
 			if p.value.Type() != ast.NullType {
 				d.section(p.value, path+".", "the section")
@@ -220,29 +221,19 @@ func kindOf(node ast.Node) string {
 	return "an anchor, alias or tag"
 }
 
-// sections lists the sections of a spec.
-func sections() (all []string) {
-	for _, k := range specKeys {
-		if name, _, ok := strings.Cut(k.name, "."); ok && (len(all) == 0 || all[len(all)-1] != name) {
-			all = append(all, name)
-		}
-	}
-	return all
+func isSection(path string) bool {
+	_, ok := find(specKeys, path)
+	return !ok && path != "" && len(below(path+".")) > 0
 }
 
-func isSection(name string) bool {
-	_, ok := find(specKeys, name)
-	return !ok && name != "" && len(below(name+".")) > 0
-}
-
-// below lists the names right below prefix.
+// below lists the names right below prefix, of keys and of sections.
 func below(prefix string) (list []string) {
-	if prefix == "" {
-		list = sections()
-	}
 	for _, k := range specKeys {
-		if rest, ok := strings.CutPrefix(k.name, prefix); ok && !strings.Contains(rest, ".") {
-			list = append(list, rest)
+		if rest, ok := strings.CutPrefix(k.name, prefix); ok {
+			name, _, _ := strings.Cut(rest, ".")
+			if !slices.Contains(list, name) {
+				list = append(list, name)
+			}
 		}
 	}
 	return list

@@ -15,11 +15,11 @@ func Schema() []byte {
 	root["title"] = "tare spec"
 	for i := range specKeys {
 		k := &specKeys[i]
-		to, name := root, k.name
-		if section, last, ok := strings.Cut(name, "."); ok {
-			to, name = subsection(root, section), last
+		to, path := root, strings.Split(k.name, ".")
+		for n := range len(path) - 1 {
+			to = subsection(to, path[n], strings.Join(path[:n+1], "."))
 		}
-		to["properties"].(map[string]any)[name] = property(k, &defaults)
+		to["properties"].(map[string]any)[path[len(path)-1]] = property(k, &defaults)
 	}
 	text, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
@@ -30,10 +30,11 @@ func Schema() []byte {
 
 // sectionTexts says what each section is about.
 var sectionTexts = map[string]string{
-	"target":   "Which server, and how to speak to it.",
-	"load":     "When requests are sent.",
-	"workload": "What is sent.",
-	"client":   "How this machine carries the plan out.",
+	"target.template": "What endpoint template is.",
+	"target":          "Which server, and how to speak to it.",
+	"load":            "When requests are sent.",
+	"workload":        "What is sent.",
+	"client":          "How this machine carries the plan out.",
 }
 
 func object(about string) map[string]any {
@@ -42,10 +43,10 @@ func object(about string) map[string]any {
 	}
 }
 
-func subsection(root map[string]any, name string) map[string]any {
-	properties := root["properties"].(map[string]any)
+func subsection(of map[string]any, name, path string) map[string]any {
+	properties := of["properties"].(map[string]any)
 	if properties[name] == nil {
-		properties[name] = object(sectionTexts[name])
+		properties[name] = object(sectionTexts[path])
 	}
 	return properties[name].(map[string]any)
 }

@@ -14,6 +14,7 @@ const (
 	EndpointSGLang      = "sglang"
 	EndpointTriton      = "triton"
 	EndpointOllama      = "ollama"
+	EndpointTemplate    = "template"
 
 	ArrivalConstant = "constant"
 	ArrivalPoisson  = "poisson"
@@ -37,7 +38,7 @@ const (
 func Endpoints() []string {
 	return []string{
 		EndpointChat, EndpointCompletions, EndpointResponses, EndpointAnthropic, EndpointGemini, EndpointTGI, EndpointLlamaCpp,
-		EndpointSGLang, EndpointTriton, EndpointOllama,
+		EndpointSGLang, EndpointTriton, EndpointOllama, EndpointTemplate,
 	}
 }
 
@@ -79,6 +80,7 @@ type Target struct {
 	ClientCertFile  string            `yaml:"client_cert_file"`
 	ClientKeyFile   string            `yaml:"client_key_file"`
 	ServerName      string            `yaml:"server_name"` // that the certificate must be for; empty for the URL's host
+	Template        Template          `yaml:"template"`    // of endpoint template
 
 	HeaderTimeout     time.Duration `yaml:"header_timeout"`      // from the first write to the end of the header block; 0 for none
 	FirstTokenTimeout time.Duration `yaml:"first_token_timeout"` // from the first write to the first token; 0 for none

@@ -31,7 +31,7 @@ func (t Target) Servers(path string) ([]Server, error) {
 	var all []Server
 	for _, text := range t.URLs() {
 		a, _, _ := t.parseURL(text)
-		s, err := a.server(path)
+		s, err := t.server(a, path)
 		if err != nil {
 			return nil, err
 		}
@@ -50,14 +50,14 @@ type address struct {
 	path   string // escaped
 }
 
-func (a address) server(path string) (Server, error) {
+func (t Target) server(a address, path string) (Server, error) {
 	path, query, _ := strings.Cut(path, "?")
 	full := strings.TrimRight(a.path, "/")
 	plain, err := url.PathUnescape(a.path)
 	if err != nil {
 		return Server{}, fmt.Errorf("path of requests: %w", err)
 	}
-	if formOf(plain) == nil {
+	if t.formOf(plain) == nil {
 		full = join(full, path)
 	}
 	if query = addQuery(a.url.RawQuery, query); query != "" {
@@ -123,7 +123,7 @@ func (t Target) urlFault() (reason, hint string) {
 		switch {
 		case a.url.Scheme != first.url.Scheme:
 			return fmt.Sprintf("must begin with the same scheme for all servers, got %s:// and %s://", first.url.Scheme, a.url.Scheme), "make them all alike"
-		case (formOf(a.path) == nil) != (formOf(first.path) == nil):
+		case (t.formOf(a.path) == nil) != (t.formOf(first.path) == nil):
 			return "must be bases for all servers, or full paths for all", "make them all alike"
 		}
 	}
@@ -184,7 +184,7 @@ func socketOf(u *url.URL) (socket, path, reason string) {
 
 // pathFault says why the full path of an endpoint does not go with the rest of the target.
 func (t Target) pathFault(path string) (reason, hint string) {
-	f := formOf(path)
+	f := t.formOf(path)
 	switch {
 	case f == nil:
 	case !slices.Contains(f.endpoints, t.Endpoint):
@@ -237,8 +237,12 @@ var pathForms = []pathForm{
 	{ending: "/api/chat", endpoints: []string{EndpointOllama}},
 }
 
-// formOf returns the form of a full path, with or without a slash behind; it is nil for a base.
-func formOf(path string) *pathForm {
+// formOf returns the form of a full path, with or without a slash behind; it is nil for a base. Paths of templates have no
+// form: what a template's path is added to is its own affair.
+func (t Target) formOf(path string) *pathForm {
+	if t.Endpoint == EndpointTemplate {
+		return nil
+	}
 	path = strings.TrimRight(path, "/")
 	for i := range pathForms {
 		if strings.HasSuffix(path, pathForms[i].ending) {

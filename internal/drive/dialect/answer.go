@@ -22,6 +22,8 @@ type Answer struct {
 	finished  indexes // of them, those with a finish reason
 	counted   int     // completion tokens in the last usage
 	pieces    pieces  // of usage, so far
+	said      int     // bytes of the text so far, where events repeat it
+	thought   int     // bytes of the reasoning so far
 	uncounted bool    // a token event since then did not say how many tokens it had
 }
 

@@ -44,6 +44,9 @@ const (
 	responsesTools                 // each of them without its envelope
 	anthropicTools                 // each of them as a name, a description and an input_schema
 	cacheSalt                      // absent without one
+	anyLength                      // asked length of the answer, be it 0
+	toolsOrNull                    // as openAITools, null without any
+	saltOrNull                     // null without one
 )
 
 // AppendBody writes the body of one request. An asked length of 0 sets the server no limit.
@@ -104,14 +107,24 @@ func (f *form) appendValue(dst []byte, v value, r *plan.Request) []byte {
 		return append(appendSystem(dst, r, `{"text":`), '}')
 	case tokenIDs:
 		return appendIDs(dst, r.PromptIDs)
-	case outputTokens:
+	case outputTokens, anyLength:
 		return strconv.AppendInt(dst, int64(r.OutputTokens), 10)
 	case openAITools:
+		return append(dst, r.Tools...)
+	case toolsOrNull:
+		if len(r.Tools) == 0 {
+			return append(dst, "null"...)
+		}
 		return append(dst, r.Tools...)
 	case responsesTools:
 		return appendTools(dst, r.Tools, appendResponsesTool)
 	case anthropicTools:
 		return appendTools(dst, r.Tools, appendAnthropicTool)
+	case saltOrNull:
+		if r.CacheSalt == "" {
+			return append(dst, "null"...)
+		}
+		return appendString(dst, r.CacheSalt)
 	case cacheSalt:
 		return appendString(dst, r.CacheSalt)
 	}

@@ -17,11 +17,15 @@ import (
 
 	"tare/internal/drive/dialect"
 	"tare/internal/drive/wire"
+	"tare/internal/plan"
 	"tare/internal/record"
 )
 
 func speak(t testing.TB, endpoint string, o dialect.Options) dialect.Dialect {
 	t.Helper()
+	if endpoint == plan.EndpointTemplate && o.Template == (plan.Template{}) {
+		o.Template = described
+	}
 	d, err := dialect.For(endpoint, o)
 	if err != nil {
 		t.Fatal(err)
@@ -29,25 +33,29 @@ func speak(t testing.TB, endpoint string, o dialect.Options) dialect.Dialect {
 	return d
 }
 
+// framings are the wire's words for a spec's.
+var framings = map[string]wire.Framing{plan.FramingSSE: wire.AsEvents, plan.FramingLines: wire.AsLines, plan.FramingDocument: wire.AsDocument}
+
 // listener is a wire.Sink that reads a reply twice: by Glance where it can, and by Read alone.
 type listener struct {
-	t      *testing.T
-	speech string // endpoint
-	quick  dialect.Reader
-	slow   dialect.Reader
-	answer dialect.Answer
-	twin   dialect.Answer
-	head   wire.Head
-	doc    []byte
-	found  found
-	reads  int   // reads before the present one
-	at     []int // the read of each token event
+	t       *testing.T
+	speech  string // endpoint
+	framing wire.Framing
+	quick   dialect.Reader
+	slow    dialect.Reader
+	answer  dialect.Answer
+	twin    dialect.Answer
+	head    wire.Head
+	doc     []byte
+	found   found
+	reads   int   // reads before the present one
+	at      []int // the read of each token event
 }
 
 func newListener(t *testing.T, f *fixture) *listener {
 	endpoint := cmp.Or(f.endpoint, "openai-chat")
-	d := speak(t, endpoint, dialect.Options{Stream: true})
-	return &listener{t: t, speech: endpoint, quick: d.NewReader(), slow: d.NewReader()}
+	d := speak(t, endpoint, dialect.Options{Stream: true, Template: f.template})
+	return &listener{t: t, speech: endpoint, framing: framings[d.Framing()], quick: d.NewReader(), slow: d.NewReader()}
 }
 
 func (l *listener) begin() {
@@ -139,6 +147,7 @@ func (l *listener) end(framed, whole bool) found {
 // feed reads a reply over HTTP and returns what was found.
 func (l *listener) feed(r *wire.Response, reads []string) found {
 	l.begin()
+	r.Expect(l.framing)
 	r.Reset(l)
 	for _, b := range reads {
 		own := []byte(b)
@@ -236,7 +245,7 @@ var deliveries = []delivery{
 	{name: "HTTP/1.0, until close", serve: httptest.NewServer, fetch: request("1.0"), lacks: func(f *fixture) bool { return f.cut }},
 	{name: "gzip", query: "gzip", serve: httptest.NewServer, fetch: request("1.1")},
 	// Lines of JSON are known by their type alone.
-	{name: "wrong Content-Type", query: "mistyped", serve: httptest.NewServer, fetch: request("1.1"), lacks: func(f *fixture) bool { return strings.Contains(f.kind, "ndjson") }},
+	{name: "wrong Content-Type", query: "mistyped", serve: httptest.NewServer, fetch: request("1.1"), lacks: func(f *fixture) bool { return strings.Contains(f.kind, "ndjson") && f.template.Framing == "" }},
 }
 
 // TestFixturesOverARealConnection reads them from net/http's server, which frames the replies in its own way.
@@ -295,6 +304,7 @@ func request(version string) func(t *testing.T, l *listener, s *httptest.Server,
 		fmt.Fprintf(conn, "GET %s HTTP/%s\r\nHost: x\r\n\r\n", path, version)
 		l.begin()
 		r := new(wire.Response)
+		r.Expect(l.framing)
 		r.Reset(l)
 		defer r.Release()
 		buf := make([]byte, 4096)

@@ -16,6 +16,7 @@ type Dialect interface {
 	Path() string           // appended to a base URL, escaped, with a query if need be: "/v1/chat/completions"
 	Auth() Auth             // how the server wants to be spoken to
 	Accepts() plan.Features // what a request may have besides a prompt and lengths
+	Framing() string        // one of plan's framings of replies, whatever their type says; empty to go by that
 	NewReader() Reader      // one for each event loop or connection; not safe for concurrent use
 }
 
@@ -23,14 +24,15 @@ type Dialect interface {
 type Options struct {
 	Model               string
 	Stream              bool
-	ContinuousUsage     bool     // token counts in every event (vLLM)
-	ReturnTokenIDs      bool     // token ids in every event (vLLM)
-	IgnoreEOS           bool     // go on to the asked length (vLLM, SGLang)
-	MaxCompletionTokens bool     // chat: name the length limit max_completion_tokens, as OpenAI's reasoning models demand
-	Temperature         float64  // always sent
-	TopP                float64  // always sent
-	Seed                uint64   // the server's sampling seed; 0 leaves it out
-	Secrets             []string // masked wherever a server echoes them
+	ContinuousUsage     bool          // token counts in every event (vLLM)
+	ReturnTokenIDs      bool          // token ids in every event (vLLM)
+	IgnoreEOS           bool          // go on to the asked length (vLLM, SGLang)
+	MaxCompletionTokens bool          // chat: name the length limit max_completion_tokens, as OpenAI's reasoning models demand
+	Temperature         float64       // always sent
+	TopP                float64       // always sent
+	Seed                uint64        // the server's sampling seed; 0 leaves it out
+	Template            plan.Template // of endpoint template
+	Secrets             []string      // masked wherever a server echoes them
 }
 
 // For returns the dialect of an endpoint.
@@ -65,6 +67,12 @@ func For(endpoint string, o Options) (Dialect, error) {
 		d = newTriton(o)
 	case plan.EndpointOllama:
 		d = newOllama(o)
+	case plan.EndpointTemplate:
+		t, err := newTemplate(o)
+		if err != nil {
+			return nil, err
+		}
+		d = t
 	default:
 		return nil, fmt.Errorf("endpoint %q is not known\nhint: endpoints are %s", endpoint, strings.Join(plan.Endpoints(), ", "))
 	}
@@ -74,7 +82,8 @@ func For(endpoint string, o Options) (Dialect, error) {
 // lacking refuses what an endpoint has no word for, lest a run be taken for what it is not.
 func (o Options) lacking(endpoint string) error {
 	openAI := endpoint == plan.EndpointChat || endpoint == plan.EndpointCompletions
-	cannotGoOn := endpoint == plan.EndpointGemini || endpoint == plan.EndpointTGI || endpoint == plan.EndpointOllama
+	cannotGoOn := endpoint == plan.EndpointGemini || endpoint == plan.EndpointTGI || endpoint == plan.EndpointOllama ||
+		endpoint == plan.EndpointTemplate && !o.Template.Has(plan.PlaceIgnoreEOS)
 	switch {
 	case o.ContinuousUsage && !openAI:
 		return fmt.Errorf("target.continuous_usage: endpoint %s has no such option\nhint: leave it out", endpoint)

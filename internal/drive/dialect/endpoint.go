@@ -8,13 +8,14 @@ type endpoint struct {
 	path    string
 	auth    Auth
 	accepts plan.Features
-	lines   bool // replies are lines of JSON, whatever their type says
+	framing string // of replies, whatever their type says; empty to go by that
 	read    func() Reader
 }
 
 func (d *endpoint) Path() string           { return d.path }
 func (d *endpoint) Auth() Auth             { return d.auth }
 func (d *endpoint) Accepts() plan.Features { return d.accepts }
+func (d *endpoint) Framing() string        { return d.framing }
 func (d *endpoint) NewReader() Reader      { return d.read() }
 
 // formOf makes a form of parts, without those that are empty.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/plan"
 	"tare/internal/record"
 )
 
@@ -22,8 +23,9 @@ type fixture struct {
 	id, says string
 	endpoint string // chat if empty
 	reads    []string
-	kind     string // content type; text/event-stream if empty
-	cut      bool   // the body is not ended as HTTP demands
+	kind     string        // content type; text/event-stream if empty
+	template plan.Template // of endpoint template; described if empty
+	cut      bool          // the body is not ended as HTTP demands
 	want     found
 }
 
@@ -91,7 +93,7 @@ var longText = strings.Repeat("x", 200<<10)
 
 // allFixtures are those of every dialect.
 func allFixtures() []fixture {
-	return slices.Concat(fixtures, responsesFixtures, anthropicFixtures, geminiFixtures, tgiFixtures, llamaCppFixtures, sglangFixtures, tritonFixtures, ollamaFixtures)
+	return slices.Concat(fixtures, responsesFixtures, anthropicFixtures, geminiFixtures, tgiFixtures, llamaCppFixtures, sglangFixtures, tritonFixtures, ollamaFixtures, templateFixtures)
 }
 
 // of sets the endpoint of fixtures.
@@ -113,6 +115,7 @@ var texts = map[string]struct{ event, document []string }{
 	"sglang":             {[]string{"text"}, []string{"text"}},
 	"triton":             {[]string{"text_output"}, []string{"text_output"}},
 	"ollama":             {[]string{"message.content", "message.thinking", "message.tool_calls.function.name"}, []string{"message.content"}},
+	"template":           {[]string{"out.t", "think", "parts.say"}, []string{"out.t"}},
 	"gemini":             {[]string{"candidates.content.parts.text"}, []string{"candidates.content.parts.text"}},
 }
 

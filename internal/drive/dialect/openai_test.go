@@ -154,7 +154,7 @@ func FuzzGlanceAgreesWithRead(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, which uint8, lesson, event []byte, at, to uint16, c byte, text string) {
-		d, err := dialect.For(endpoints[int(which)%len(endpoints)], dialect.Options{})
+		d, err := dialect.For(endpoints[int(which)%len(endpoints)], dialect.Options{Template: described})
 		if err != nil {
 			return
 		}

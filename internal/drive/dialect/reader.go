@@ -11,7 +11,8 @@ import (
 type eventReader struct {
 	grammar  grammar
 	streamed bool
-	listed   bool // a document may be an array of events
+	listed   bool   // a document may be an array of events
+	marker   string // data of the event that ends a stream, besides [DONE]; empty for none
 	secrets  []string
 	shapes   shapes
 	c        cursor
@@ -41,6 +42,7 @@ type event struct {
 	again     bool   // reason replaces an earlier one
 	ends      bool   // it is the end marker
 	unnamed   bool   // its meaning is from the event's name, not from its data
+	stateful  bool   // its meaning is from what came before it, too
 	usage     record.Usage
 	pieces    pieces // of usage
 
@@ -54,7 +56,7 @@ func (r *eventReader) Glance(a *Answer, name, data []byte) (m Meaning, ok bool) 
 	if a.Terminated || string(name) == "error" {
 		return Meaning{}, false
 	}
-	if string(data) == "[DONE]" {
+	if r.marks(data) {
 		a.Terminated = true
 		return Meaning{Kind: record.KindTerminator}, true
 	}
@@ -75,7 +77,7 @@ func (r *eventReader) Read(a *Answer, name, data []byte) Meaning {
 		return r.failed(a, name, data)
 	case len(text) == 0:
 		return Meaning{Kind: record.KindOther}
-	case string(text) == "[DONE]":
+	case r.marks(text):
 		a.Terminated = true
 		return Meaning{Kind: record.KindTerminator}
 	}
@@ -92,6 +94,11 @@ func (r *eventReader) Read(a *Answer, name, data []byte) Meaning {
 	}
 	r.learn(data)
 	return r.apply(a)
+}
+
+// marks reports whether the data of an event is an end marker.
+func (r *eventReader) marks(data []byte) bool {
+	return string(data) == "[DONE]" || r.marker != "" && string(data) == r.marker
 }
 
 // ReadDocument parses a whole reply. A reply that is no completion is an error of its own.
@@ -306,7 +313,7 @@ func (r *eventReader) kindOf(name []byte) []byte {
 func (r *eventReader) learn(data []byte) {
 	e := &r.e
 	frequent := e.token() || e.role || e.done != (indexes{})
-	if fixed := !e.counts() && !e.ends && !e.unnamed && !r.c.raw; frequent && fixed {
+	if fixed := !e.counts() && !e.ends && !e.unnamed && !e.stateful && !r.c.raw; frequent && fixed {
 		r.shapes.learn(data, &e.outline, e.shape())
 	}
 }
