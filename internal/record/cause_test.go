@@ -67,3 +67,15 @@ func TestRecordsOlderThanCausesStillRead(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryCauseIsExplained(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/outcomes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range Causes() {
+		if row := fmt.Sprintf("\n| `%s` | `%s` | ", c.Outcome(), c); strings.Count(string(doc), row) != 1 {
+			t.Errorf("docs/outcomes.md: %d rows begin with %q, want 1", strings.Count(string(doc), row), row)
+		}
+	}
+}

@@ -196,6 +196,16 @@ func (k *core) complete(c *conn, h *head, body []byte, chat bool) {
 	switch {
 	case fault.kind == faultStatus:
 		k.reject(s, h, fault.status, "injected failure")
+	case fault.kind == faultSilent:
+	case fault.kind == faultNoToken:
+		if s.ask.stream {
+			k.send(s, k.openStream(k.out[:0], s, k.w.now()))
+		}
+	case fault.kind == faultHTML:
+		k.astray(s, h, appendPage(k.out[:0], h))
+	case fault.kind == faultRedirect:
+		s.status = 307
+		k.astray(s, h, appendRedirect(k.out[:0], h))
 	case k.cfg.Slots == 0:
 		k.begin(s, s.recv)
 	case len(k.free) > 0:
@@ -268,6 +278,18 @@ func (k *core) reject(s *stream, h *head, status int, message string) {
 	at := k.w.now()
 	k.w.send(c, k.out)
 	k.leave(s, at, "http_error")
+	if h.close {
+		k.hangUp(c, closeWhole)
+	}
+}
+
+// astray answers with something else than a completion, without a slot.
+func (k *core) astray(s *stream, h *head, reply []byte) {
+	c := s.c
+	k.out = reply
+	at := k.w.now()
+	k.w.send(c, k.out)
+	k.leave(s, at, s.fault.String())
 	if h.close {
 		k.hangUp(c, closeWhole)
 	}
@@ -445,7 +467,8 @@ func (k *core) closed(c *conn) {
 		return
 	}
 	outcome := "disconnected"
-	if s.fault.kind == faultStall && s.chunks >= s.strike {
+	hung := s.fault.kind == faultSilent || s.fault.kind == faultNoToken
+	if hung || s.fault.kind == faultStall && s.chunks >= s.strike {
 		outcome = "stalled"
 	}
 	k.leave(s, k.w.now(), outcome)

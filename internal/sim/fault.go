@@ -29,9 +29,14 @@ const (
 	faultSlowHeaders
 	faultEmpty
 	faultCloseAfterReply
+	faultSilent
+	faultNoToken
+	faultHTML
+	faultRedirect
 )
 
-var faultNames = [...]string{"", "status", "stream-error", "truncate", "cut", "reset", "stall", "slow-headers", "empty", "close-after-reply"}
+var faultNames = [...]string{"", "status", "stream-error", "truncate", "cut", "reset", "stall", "slow-headers", "empty", "close-after-reply",
+	"silent", "no-token", "html", "redirect"}
 
 // ParseFault reads one fault and its rate: status=503:0.05, reset:0.01, slow-headers=2s:0.1.
 func ParseFault(s string) (Fault, error) {

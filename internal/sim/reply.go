@@ -51,6 +51,18 @@ func appendError(b []byte, status int, message string, closing bool) []byte {
 	return append(b, body...)
 }
 
+// appendPage writes what a login page in front of a server says.
+func appendPage(b []byte, h *head) []byte {
+	const page = "<!DOCTYPE html>\n<html><title>Sign in</title><p>Sign in to go on.</html>\n"
+	return append(appendHead(b, 200, "text/html; charset=utf-8", len(page), h.id, h.close), page...)
+}
+
+// appendRedirect writes a reply that sends the client elsewhere.
+func appendRedirect(b []byte, h *head) []byte {
+	b = append(b, "HTTP/1.1 307 Temporary Redirect\r\nlocation: /elsewhere"...)
+	return appendFields(b, "text/plain", 0, h.id, h.close)
+}
+
 func appendErrorObject(b []byte, status int, message string) []byte {
 	b = append(b, `{"error":{"message":`...)
 	b = appendString(b, message)

@@ -292,6 +292,12 @@ func TestEachFaultShowsOnTheWireAndInTheTruth(t *testing.T) {
 		{"stall", "stalled", func(r reply) bool { return errors.Is(r.err, context.DeadlineExceeded) && r.text() != "" }},
 		{"slow-headers=20ms", "completed", func(r reply) bool { return r.err == nil && r.done && r.finish() == "length" }},
 		{"empty", "empty", func(r reply) bool { return r.err == nil && r.done && r.text() == "" && r.finish() == "stop" }},
+		{"silent", "stalled", func(r reply) bool { return errors.Is(r.err, context.DeadlineExceeded) && r.status == 0 }},
+		{"no-token", "stalled", func(r reply) bool {
+			return errors.Is(r.err, context.DeadlineExceeded) && r.status == 200 && r.text() == ""
+		}},
+		{"redirect", "redirect", func(r reply) bool { return r.status == 404 }}, // Go's client goes there
+		{"html", "html", func(r reply) bool { return r.status == 200 && r.text() == "" }},
 		{"close-after-reply", "completed", func(r reply) bool { return r.err == nil && r.done && r.finish() == "length" }},
 	}
 	for transport, carry := range transports() {
@@ -299,7 +305,7 @@ func TestEachFaultShowsOnTheWireAndInTheTruth(t *testing.T) {
 		for _, c := range cases {
 			client := s.client() // a new one, that has no connection which is about to be closed
 			ctx, cancel := t.Context(), func() {}
-			if c.fault == "stall" {
+			if c.outcome == "stalled" {
 				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
 			}
 			r := s.post(ctx, client, chat, c.fault, `{"messages":[{"role":"user","content":"hi [[sim:`+c.fault+`]] there"}],"stream":true,"max_tokens":8}`)
