@@ -10,10 +10,11 @@ var imports = map[string][]string{
 	"internal/plan/schedule": {"internal/plan/draw"},
 	"internal/plan/workload": {"internal/plan/draw"},
 
-	"internal/plan/tokenizer": {"internal/plan/draw"},
-	"internal/plan/input":     {},
-	"internal/plan/dataset":   {"internal/plan/draw", "internal/plan/input"},
-	"internal/plan/trace":     {"internal/plan/draw", "internal/plan/input"},
+	"internal/plan/tokenizer":      {"internal/plan/draw"},
+	"internal/plan/tokenizer/chat": {},
+	"internal/plan/input":          {},
+	"internal/plan/dataset":        {"internal/plan/draw", "internal/plan/input"},
+	"internal/plan/trace":          {"internal/plan/draw", "internal/plan/input"},
 
 	"internal/drive":         {"internal/drive/clock", "internal/drive/dialect", "internal/drive/wire", "internal/plan", "internal/record"},
 	"internal/drive/clock":   {},
