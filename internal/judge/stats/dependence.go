@@ -83,7 +83,7 @@ func (s *Indicator) N() int64 { return int64(s.n) }
 // mostFine is up to how many places an Indicator looks at each; beyond it takes them together.
 const mostFine = 1 << 16
 
-// Dependence measures the dependence of the share of yes. It costs n·τ/64 up to 65,536, and n and no more than 0.3 s beyond.
+// Dependence measures the dependence of the share of yes. It costs n·τ/64 up to 65,536, and n and no more than 0.1 s beyond.
 func (s *Indicator) Dependence() Dependence {
 	if s.n > mostFine {
 		return s.coarse()
@@ -104,7 +104,7 @@ func (s *Indicator) Dependence() Dependence {
 // coarse works on the counts of yes in equal groups: the variance of a sum grows with its length as the correlation time says,
 // τ = τ_groups·Var(group) / (size·Var(one)).
 func (s *Indicator) coarse() Dependence {
-	size := (s.n + mostFine/2 - 1) / (mostFine / 2)
+	size := (s.n + mostFine/4 - 1) / (mostFine / 4)
 	groups := make([]float64, s.n/size)
 	for g := range groups {
 		for i := g * size; i < (g+1)*size; i++ {
