@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,17 +75,17 @@ var specFlags = []specFlag{
 	{name: "out", key: "out", kind: "dir", usage: "run directory; a new one under ./runs when left out"},
 }
 
-// addSpecFlags gives c the flags of the spec, and -f. read returns the spec that they, the file and the argument make; required
-// keys may not be missing in it.
-func addSpecFlags(c *cobra.Command, required ...string) (read func(args []string) (plan.Spec, error)) {
+// addSpecFlags gives c the flags of the spec, and -f. read returns the spec that they, the file and the argument make, where the
+// spec of a stored plan takes the place of a file; required keys may not be missing in it.
+func addSpecFlags(c *cobra.Command, required ...string) (read func(args []string, stored []byte) (plan.Spec, error)) {
 	draft := new(plan.Draft)
 	draft.Require(required...)
 	return addFlags(c, specFlags, draft)
 }
 
 // addFlags gives c some flags of the spec, and -f. read returns the spec that they, the file, the argument and what draft has
-// already make.
-func addFlags(c *cobra.Command, flags []specFlag, draft *plan.Draft) (read func(args []string) (plan.Spec, error)) {
+// already make, where stored, the spec of a stored plan, takes the place of a file.
+func addFlags(c *cobra.Command, flags []specFlag, draft *plan.Draft) (read func(args []string, stored []byte) (plan.Spec, error)) {
 	defaults := defaultTexts()
 	var file string
 	c.Flags().StringVarP(&file, "file", "f", "", "read the spec from this `file`; - for stdin")
@@ -98,12 +99,19 @@ func addFlags(c *cobra.Command, flags []specFlag, draft *plan.Draft) (read func(
 			completeWith(c, f.name, f.words...)
 		}
 	}
-	return func(args []string) (plan.Spec, error) {
+	return func(args []string, stored []byte) (plan.Spec, error) {
 		if len(args) > 0 {
 			draft.Set("target.url", strings.Join(args, " "), "URL")
 		}
-		if err := readFile(draft, file, c.InOrStdin()); err != nil {
-			return plan.Spec{}, err
+		switch {
+		case stored != nil && file != "":
+			return plan.Spec{}, errors.New("--file: does not go with --plan, which has a spec of its own")
+		case stored != nil:
+			draft.Read(storedPlanFile, stored)
+		default:
+			if err := readFile(draft, file, c.InOrStdin()); err != nil {
+				return plan.Spec{}, err
+			}
 		}
 		return draft.Spec()
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 func newPlan() *cobra.Command {
-	var requests string
+	var requests, dir string
 	c := &cobra.Command{
 		Use:   "plan [URL...]",
 		Short: "Show what a run would send, and when",
@@ -36,15 +36,21 @@ were drawn, and the ids. Equal ids mean the same load, on every machine.`,
 	}
 	read := addSpecFlags(c)
 	c.Flags().StringVar(&requests, "list", "", "list every request instead, as `jsonl` or csv")
+	c.Flags().StringVar(&dir, "write", "", "write the plan into this new `dir`, for tare run --plan")
 	completeWith(c, "list", "jsonl", "csv")
 	c.RunE = verb(func(c *cobra.Command, args []string) error {
-		spec, err := read(args)
+		spec, err := read(args, nil)
 		if err != nil {
 			return misused(err, "")
 		}
 		p, _, err := freeze(spec, nil)
 		if err != nil {
 			return misused(err, "")
+		}
+		if dir != "" {
+			if err := storePlan(c.Context(), dir, p); err != nil {
+				return err
+			}
 		}
 		switch requests {
 		case "":

@@ -52,7 +52,7 @@ Exit codes: 0 if an endpoint answers, 1 if none does, 2 if a flag or the spec is
 			draft.Set("load.concurrency", "1", "") // the load of the spec to start from
 			draft.Set("load.requests", "10", "")
 		}
-		spec, err := read(args)
+		spec, err := read(args, nil)
 		if err != nil {
 			return misused(err, "")
 		}

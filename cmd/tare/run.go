@@ -25,6 +25,7 @@ type runOptions struct {
 	dryRun bool
 	strict bool
 	quiet  bool
+	plan   string // directory of a stored plan; empty to make one
 }
 
 func newRun() *cobra.Command {
@@ -51,6 +52,7 @@ Exit codes:
   tare run https://host/v1 --model my-model --endpoint openai-completions --stream=false --rate 1 --requests 50 --timeout 30s
   tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --header 'X-Team: blue' --strict --quiet
   tare run -f spec.yaml --seed 7 --out runs/seed-7
+  tare run http://127.0.0.1:8000 --plan plans/seed-7
   tare run -f spec.yaml --dry-run`,
 		Args: cobra.ArbitraryArgs,
 	}
@@ -59,18 +61,29 @@ Exit codes:
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the effective spec and send nothing")
 	f.BoolVar(&o.strict, "strict", false, "end with code 4 when the verdict is below VALID")
 	f.BoolVar(&o.quiet, "quiet", false, "show nothing while the run goes on")
+	f.StringVar(&o.plan, "plan", "", "send the plan that tare plan --write has stored in this `dir`, byte for byte")
 	c.RunE = verb(func(c *cobra.Command, args []string) error {
-		spec, err := read(args)
+		var stored storedPlan
+		if o.plan != "" {
+			var err error
+			if stored, err = readStoredPlan(o.plan); err != nil {
+				return err
+			}
+		}
+		spec, err := read(args, stored.Spec)
+		if err == nil && o.plan != "" {
+			err = stored.decided(spec)
+		}
 		if err != nil {
 			return misused(err, "")
 		}
-		return runSpec(c, spec, o)
+		return runSpec(c, spec, &stored, o)
 	})
 	return c
 }
 
 // runSpec is the whole of a run: plan, directory, load, summary, report, exit.
-func runSpec(c *cobra.Command, spec plan.Spec, o runOptions) error {
+func runSpec(c *cobra.Command, spec plan.Spec, stored *storedPlan, o runOptions) error {
 	if o.dryRun {
 		_, err := c.OutOrStdout().Write(spec.YAML())
 		return err
@@ -78,6 +91,11 @@ func runSpec(c *cobra.Command, spec plan.Spec, o runOptions) error {
 	l, err := newLoad(spec)
 	if err != nil {
 		return misused(err, "")
+	}
+	if o.plan != "" {
+		if l.plan, err = stored.requests(c.Context(), o.plan, l.plan); err != nil {
+			return err
+		}
 	}
 	var show *display
 	if !o.quiet {

@@ -231,7 +231,7 @@ func (r *run) carry(ctx context.Context, senders []sender, m *record.Manifest) e
 	feeding.Wait()
 	close(r.writer.blocks)
 	writing.Wait()
-	return errors.Join(unready, r.writer.err)
+	return errors.Join(unready, r.writer.err, r.feeder.err)
 }
 
 // attend reports progress and passes interruptions on until the senders have finished.

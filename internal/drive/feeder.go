@@ -2,6 +2,7 @@ package drive
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,7 @@ type feeder struct {
 	turn int         // ring whose turn it is
 	ids  plan.IDs    // of the requests walked; set when done
 	all  bool        // they are the whole plan
+	err  error       // why the plan could not be read to its end
 }
 
 // fill keeps the rings filled until the plan ends or ctx does. What is then left of the plan is recorded as not sent.
@@ -56,7 +58,8 @@ func (f *feeder) fill(ctx context.Context) {
 		f.time.walked(stage, last)
 		last = 0
 	}
-	f.ids, f.all = f.walk.IDs(), ctx.Err() == nil
+	f.err = errors.Join(f.walk.Err(), f.walk.Close())
+	f.ids, f.all = f.walk.IDs(), ctx.Err() == nil && f.err == nil
 	f.rec.close()
 }
 

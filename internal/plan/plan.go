@@ -6,6 +6,7 @@ package plan
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -18,6 +19,7 @@ type Plan struct {
 	Stages []Stage
 
 	encode Encoder
+	stored func() (io.ReadCloser, error) // opens the requests of a stored plan; nil for one that makes them
 }
 
 // Stage is one resolved part of the load.
@@ -137,6 +139,7 @@ func (p *Plan) stage(load LoadStage, first int64) Stage {
 // Empty says that no request is measured: with random arrivals none may fall due in a short stage.
 func (p *Plan) Empty() bool {
 	w := p.Walk()
+	defer w.Close()
 	w.SkipBodies(true)
 	if p.Stages[0].Warmup {
 		w.EndStage()

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"tare/internal/plan/schedule"
+	"tare/internal/plan/store"
 	"tare/internal/plan/workload"
 )
 
@@ -90,6 +91,10 @@ type Walker struct {
 	skip    bool
 	skipped bool // a hashed request had no body
 
+	rows   *store.Reader // of a stored plan
+	stored store.Row
+	err    error
+
 	structure hash.Hash
 	content   hash.Hash
 	row       [sha256.Size]byte
@@ -99,7 +104,7 @@ type Walker struct {
 // Walk starts at the plan's first request.
 func (p *Plan) Walk() *Walker {
 	w := &Walker{
-		plan: p, skip: p.encode == nil, text: workload.NewText(p.Spec.Load.Seed), structure: sha256.New(),
+		plan: p, skip: p.bodiless(), text: workload.NewText(p.Spec.Load.Seed), structure: sha256.New(),
 		content: sha256.New(),
 	}
 	w.structure.Write(p.appendStructure(nil))
@@ -109,11 +114,16 @@ func (p *Plan) Walk() *Walker {
 
 // SkipBodies makes the requests from here on without prompts and bodies, which takes a tenth of the time: to count them or
 // to account for those that will not be sent. The walk then has no content id.
-func (w *Walker) SkipBodies(skip bool) { w.skip = skip || w.plan.encode == nil }
+func (w *Walker) SkipBodies(skip bool) { w.skip = skip || w.plan.bodiless() }
+
+func (p *Plan) bodiless() bool { return p.encode == nil && p.stored == nil }
 
 // Next fills r with the next request; ok is false at the end of the plan. A closed stage that ends by duration has no end
 // of its own: EndStage ends it.
 func (w *Walker) Next(r *Request) (ok bool) {
+	if w.plan.stored != nil {
+		return w.nextStored(r)
+	}
 	for w.stage < len(w.plan.Stages) {
 		s := &w.plan.Stages[w.stage]
 		if due, ok := w.due(s); ok {
@@ -213,6 +223,7 @@ func (p *Plan) Identify(ctx context.Context) (IDs, error) {
 // may end by its time. The request is the walker's and changes after visit.
 func (p *Plan) EachKnown(ctx context.Context, visit func(*Request) error) (IDs, error) {
 	w := p.Walk()
+	defer w.Close()
 	var r Request
 	for n := 0; w.Next(&r); n++ {
 		switch {
@@ -226,7 +237,7 @@ func (p *Plan) EachKnown(ctx context.Context, visit func(*Request) error) (IDs, 
 			return IDs{}, err
 		}
 	}
-	return w.IDs(), nil
+	return w.IDs(), w.Err()
 }
 
 // structureVersion opens the canonical form of a plan. A change of the form changes it.
