@@ -277,7 +277,7 @@ type dialer = func(context.Context) (net.Conn, error)
 
 // Both engines send again over real sockets, with a request that needs more than one write.
 func TestRefusedRequestsAreSentAgainWhole(t *testing.T) {
-	engines(t, func(t *testing.T, engine string) {
+	protocols(t, func(t *testing.T, engine string) {
 		var mu sync.Mutex
 		bodies := map[string][]string{}
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -108,6 +108,9 @@ func at(addr string) []drive.Server { return []drive.Server{{Address: addr}} }
 
 func set(cfg *drive.Config) {
 	cfg.RunID = "run"
+	if cfg.Engine == drive.EngineHTTP2 {
+		cfg.Engine, cfg.HTTP2 = drive.EngineAuto, true
+	}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
 		s.Host, s.Path = "test", "/v1/chat/completions"
@@ -147,6 +150,12 @@ func engines(t *testing.T, f func(t *testing.T, engine string)) {
 	}
 }
 
+// protocols runs a test with every engine, HTTP/2 included. Its servers are made by serve.
+func protocols(t *testing.T, f func(t *testing.T, engine string)) {
+	engines(t, f)
+	t.Run(drive.EngineHTTP2, func(t *testing.T) { f(t, drive.EngineHTTP2) })
+}
+
 // chat answers like an OpenAI chat server, with as many tokens as were asked for.
 func chat(w http.ResponseWriter, r *http.Request) {
 	var body struct {
@@ -176,7 +185,11 @@ func silence(_ http.ResponseWriter, r *http.Request) {
 }
 
 func serve(t *testing.T, h http.HandlerFunc) string {
-	s := httptest.NewServer(h)
+	s := httptest.NewUnstartedServer(h)
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Start()
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()
 }
@@ -213,7 +226,7 @@ func accept(t *testing.T, f func(net.Conn)) (addr string) {
 }
 
 func TestEveryReplyIsReadWhole(t *testing.T) {
-	engines(t, func(t *testing.T, engine string) {
+	protocols(t, func(t *testing.T, engine string) {
 		addr := serve(t, chat)
 		all, m := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine},
 			spec(plan.Load{Stages: []plan.LoadStage{{Rate: 400, Requests: 100}, {Concurrency: 3, Requests: 50}, {Rate: 200, Requests: 20}}}))
@@ -455,7 +468,7 @@ func firstError(all []record.Exchange) string {
 }
 
 func TestStoppedRunRecordsWhatWasNotSent(t *testing.T) {
-	engines(t, func(t *testing.T, engine string) {
+	protocols(t, func(t *testing.T, engine string) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var once sync.Once
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -474,7 +487,7 @@ func TestStoppedRunRecordsWhatWasNotSent(t *testing.T) {
 }
 
 func TestCutEndsWhatIsInFlight(t *testing.T) {
-	engines(t, func(t *testing.T, engine string) {
+	protocols(t, func(t *testing.T, engine string) {
 		cut := make(chan struct{})
 		var once sync.Once
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -490,7 +503,7 @@ func TestCutEndsWhatIsInFlight(t *testing.T) {
 }
 
 func TestAdmissionLimitHoldsAndIsNamed(t *testing.T) {
-	engines(t, func(t *testing.T, engine string) {
+	protocols(t, func(t *testing.T, engine string) {
 		var mu sync.Mutex
 		now, most := 0, 0
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -525,7 +538,7 @@ func TestAdmissionLimitHoldsAndIsNamed(t *testing.T) {
 }
 
 func TestSecretsStayOutOfRecords(t *testing.T) {
-	engines(t, func(t *testing.T, engine string) {
+	protocols(t, func(t *testing.T, engine string) {
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "bad key: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 		})

@@ -168,15 +168,59 @@ func TestFailuresOverHTTP2HaveTheirOutcomes(t *testing.T) {
 	}
 }
 
+func TestTimeOutsOfPhasesHoldOverHTTP2(t *testing.T) {
+	part := func(text string, comments bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if text != "" {
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprint(w, text)
+				w.(http.Flusher).Flush()
+			}
+			for comments && r.Context().Err() == nil {
+				fmt.Fprint(w, ": ping\n\n")
+				w.(http.Flusher).Flush()
+				<-time.After(20 * time.Millisecond)
+			}
+			silence(w, r)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		h    http.HandlerFunc
+		cfg  drive.Config
+		want record.Cause
+	}{
+		{"no answer", part("", false), drive.Config{HeaderTimeout: 150 * time.Millisecond}, record.CauseTimeoutHeaders},
+		{"role, then comments", part(sseRole, true), drive.Config{FirstTokenTimeout: 150 * time.Millisecond}, record.CauseTimeoutFirstToken},
+		{"a token, then comments", part(sseToken, true), drive.Config{FirstTokenTimeout: 2 * time.Second, TokenTimeout: 150 * time.Millisecond}, record.CauseTimeoutBetweenTokens},
+		{"comments without end", part(sseToken, true), drive.Config{Timeout: 150 * time.Millisecond}, record.CauseTimeoutTotal},
+		{"all but the end", part(sseToken+sseFinish+"data: [DONE]\n\n", true), drive.Config{}, record.CauseNone},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := c.cfg
+			cfg.HTTP2, cfg.Servers = true, at(serve(t, c.h))
+			all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 1, Requests: 2}))
+			for _, x := range all {
+				if x.Cause != c.want || x.Outcome != c.want.Outcome() {
+					t.Errorf("got cause %q (%s), want %q", x.Cause, x.Error, c.want)
+				}
+			}
+		})
+	}
+}
+
 func TestServersWithoutHTTP2AreRefused(t *testing.T) {
 	load := spec(plan.Load{Concurrency: 1, Requests: 1})
 	tlsOnly := httptest.NewUnstartedServer(http.HandlerFunc(chat))
 	tlsOnly.Config.ErrorLog = log.New(io.Discard, "", 0)
 	tlsOnly.StartTLS()
 	t.Cleanup(tlsOnly.Close)
+	plain := httptest.NewServer(http.HandlerFunc(chat))
+	t.Cleanup(plain.Close)
 	for name, server := range map[string]drive.Server{
 		"TLS":   {Address: tlsOnly.Listener.Addr().String(), TLS: &tls.Config{InsecureSkipVerify: true}},
-		"plain": {Address: serve(t, chat)},
+		"plain": {Address: plain.Listener.Addr().String()},
 		"mute":  {Address: accept(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })},
 		"other": {Address: accept(t, func(c net.Conn) { fmt.Fprint(c, "220 ready\r\n"); c.Close() })},
 	} {

@@ -4,7 +4,6 @@ import (
 	"compress/gzip"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -43,9 +42,9 @@ func TestOddRepliesAreReadAndWarnedOf(t *testing.T) {
 			io.WriteString(w, `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}`)
 		}, 0, "12 replies came whole although streams were asked for"},
 	} {
-		server := httptest.NewServer(c.serve)
-		engines(t, func(t *testing.T, engine string) {
-			cfg := drive.Config{Servers: at(server.Listener.Addr().String()), Engine: engine, Loops: 2}
+		addr := serve(t, c.serve)
+		protocols(t, func(t *testing.T, engine string) {
+			cfg := drive.Config{Servers: at(addr), Engine: engine, Loops: 2}
 			all, m := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 3, Requests: 12}))
 			for _, x := range all {
 				tokens := 0
@@ -62,6 +61,5 @@ func TestOddRepliesAreReadAndWarnedOf(t *testing.T) {
 				t.Errorf("%s, %s: warnings %q, want one %q", c.name, engine, m.Warnings, c.warning)
 			}
 		})
-		server.Close()
 	}
 }

@@ -117,7 +117,7 @@ func (r *Response) Open(status int, header map[string][]string) error {
 		}
 	}
 	r.head.KeepAlive, r.state = false, untilClose
-	r.framed = r.head.EventStream && r.head.Encoding == ""
+	r.frame()
 	r.sink.Head(&r.head)
 	return nil
 }
