@@ -348,3 +348,17 @@ func TestDialsThatFailAreTriedAgain(t *testing.T) {
 		}
 	})
 }
+
+// The moment at which the next look for overdue requests is due must cover those that are sent before it.
+func TestRequestsSentWhileNothingIsInFlightAreWatched(t *testing.T) {
+	engines(t, func(t *testing.T, engine string) {
+		cfg := drive.Config{Servers: at(serve(t, holds("", false))), Engine: engine, Loops: 1, Connections: 4, HeaderTimeout: 100 * time.Millisecond, Timeout: 5 * time.Second}
+		all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Rate: 4, Requests: 2}))
+		for _, x := range all {
+			sent, _ := x.FirstWrite.Get()
+			if end, _ := x.End.Get(); x.Cause != record.CauseTimeoutHeaders || end-sent >= cfg.Timeout/2 {
+				t.Errorf("request %d: got %q after %v, want timeout_headers long before %v", x.Index, x.Cause, end-sent, cfg.Timeout)
+			}
+		}
+	})
+}

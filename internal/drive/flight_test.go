@@ -96,3 +96,24 @@ func BenchmarkReplyOf16Tokens(b *testing.B) {
 		dst = through(b, f, bytes, dst[:0])
 	}
 }
+
+// A line or a document without end costs its limit in memory, and has a class.
+func TestEndlessRepliesAreTooLarge(t *testing.T) {
+	piece := []byte(strings.Repeat("x", 1<<20))
+	for _, kind := range []string{"text/event-stream", "text/plain"} {
+		f := newTestFlight(t)
+		f.begin(&job{}, 0, 0, record.DelayNone)
+		_, err := f.take([]byte("HTTP/1.1 200 OK\r\nContent-Type: "+kind+"\r\n\r\ndata: "), 1, 1, false)
+		for n := 0; n < 100 && err == nil; n++ {
+			_, err = f.take(piece, 1, 1, false)
+		}
+		v := verdict{whole: true}
+		if err != nil {
+			v = f.broken(err)
+		}
+		f.close(v)
+		if f.x.Cause != record.CauseTooLarge || cap(f.doc) > 2*documentMax {
+			t.Errorf("%s: got cause %q, %d MiB held (%s), want too_large and at most %d", kind, f.x.Cause, cap(f.doc)>>20, f.x.Error, 2*documentMax>>20)
+		}
+	}
+}

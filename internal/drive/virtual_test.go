@@ -437,3 +437,25 @@ func TestWaitingRetriesEndWithTheRun(t *testing.T) {
 		}
 	})
 }
+
+func TestLostRacesAreNotRunAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := virtual(drive.Config{Retries: 1})
+		cfg.Connections = 2
+		cfg.Dial = func(ctx context.Context) (net.Conn, error) { // each connection takes one request
+			n := 0
+			return scripted(func(int) []step {
+				if n++; n > 1 {
+					return nil
+				}
+				return answer()
+			})(ctx)
+		}
+		all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Stages: []plan.LoadStage{
+			{Concurrency: 2, Requests: 2}, {Rate: 1, Requests: 1, Gap: time.Second},
+		}}))
+		if last := all[2]; last.Cause != record.CauseNone || last.Attempts != 2 {
+			t.Errorf("got %q after %d attempts (%s), want it completed by the second: not on the other kept connection", last.Cause, last.Attempts, last.Error)
+		}
+	})
+}
