@@ -2,6 +2,7 @@ package drive
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,24 @@ func through(tb testing.TB, f *flight, b []byte, dst []byte) []byte {
 		tb.Fatalf("outcome %v with %d events", f.x.Outcome, len(f.x.Events))
 	}
 	return record.AppendExchange(dst, &f.x)
+}
+
+// TestAReplyInGzipThatIsCutLeavesNothingBehind ends such a reply early, as a time-out does.
+func TestAReplyInGzipThatIsCutLeavesNothingBehind(t *testing.T) {
+	f := newTestFlight(t)
+	f.begin(&job{index: 1}, 0, 0, record.DelayNone)
+	before := runtime.NumGoroutine()
+	head := "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\n\r\n\x1f\x8b"
+	if done, err := f.take([]byte(head), time.Millisecond, time.Millisecond, true); done || err != nil {
+		t.Fatalf("done %v, error %v", done, err)
+	}
+	if n := runtime.NumGoroutine(); n != before+1 {
+		t.Fatalf("%d coroutines undo gzip, want 1", n-before)
+	}
+	f.close(verdict{cause: record.CauseTimeoutTotal, at: time.Second})
+	if n := runtime.NumGoroutine(); n != before {
+		t.Errorf("%d coroutines are left, want none", n-before)
+	}
 }
 
 func TestReplyCostsNoAllocation(t *testing.T) {
