@@ -246,6 +246,47 @@ var deliveries = []delivery{
 	{name: "gzip", query: "gzip", serve: httptest.NewServer, fetch: request("1.1")},
 	// Lines of JSON are known by their type alone.
 	{name: "wrong Content-Type", query: "mistyped", serve: httptest.NewServer, fetch: request("1.1"), lacks: func(f *fixture) bool { return strings.Contains(f.kind, "ndjson") && f.template.Framing == "" }},
+	{name: "HTTP/2 over TLS", serve: overHTTP2, fetch: fetchOverHTTP2},
+}
+
+// overHTTP2 serves HTTP/2 over TLS.
+func overHTTP2(h http.Handler) *httptest.Server {
+	s := httptest.NewUnstartedServer(h)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	return s
+}
+
+// fetchOverHTTP2 hands to the parser what net/http's client takes out of HTTP/2.
+func fetchOverHTTP2(t *testing.T, l *listener, s *httptest.Server, path string) found {
+	t.Helper()
+	reply, err := s.Client().Get(s.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if reply.ProtoMajor != 2 {
+		t.Fatalf("the reply came over %s, want HTTP/2", reply.Proto)
+	}
+	l.begin()
+	r := new(wire.Response)
+	r.Expect(l.framing)
+	r.Reset(l)
+	defer r.Release()
+	if err := r.Open(reply.StatusCode, reply.Header); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 4096)
+	for {
+		n, err := reply.Body.Read(buf)
+		if _, _, bad := r.Feed(buf[:n]); bad != nil {
+			t.Fatal(bad)
+		}
+		if err != nil {
+			whole := err == io.EOF && r.EOF() == nil
+			return l.end(r.Framed(), whole)
+		}
+	}
 }
 
 // TestFixturesOverARealConnection reads them from net/http's server, which frames the replies in its own way.
