@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -56,13 +57,17 @@ func (t table) spans(rows io.ReaderAt) iter.Seq2[input.Span, error] {
 		var text []byte
 		start := int64(0)
 		for i, end := range t.ends {
-			text = append(text[:0], make([]byte, end-start)...)
+			length := end - start
+			text = slices.Grow(text[:0], int(min(length, input.MaxRow)))[:min(length, input.MaxRow)]
 			if _, err := rows.ReadAt(text, start); err != nil {
 				yield(input.Span{}, fmt.Errorf("read unpacked rows: %w", err))
 				return
 			}
 			span := input.Span{Number: int64(i), Offset: start, Text: bytes.TrimSuffix(text, []byte{'\n'})}
-			if len(span.Text) == 0 {
+			switch {
+			case length > input.MaxRow:
+				span.Text, span.Fault = nil, "must not be longer than 64 MiB"
+			case len(span.Text) == 0:
 				span.Fault = "holds a value that is not one of JSON"
 			}
 			if !yield(span, nil) {

@@ -180,6 +180,8 @@ func TestTimesAreReadExactly(t *testing.T) {
 		{"1970-01-01", 0, false},
 		{"1970-01-01 00:00:00 Europe/Berlin", 0, false},
 		{"9999-01-01 00:00:00", 0, false},
+		{"2151-01-01 00:00:00", 0, false},
+		{"1899-12-31 23:59:59", 0, false},
 	} {
 		if got, ok := input.Clock(c.text); got != c.want && c.ok || ok != c.ok {
 			t.Errorf("Clock(%q): got %d %v, want %d %v", c.text, got, ok, c.want, c.ok)

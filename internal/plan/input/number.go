@@ -78,14 +78,15 @@ func scaled(digits string, exponent int) (int64, bool) {
 }
 
 // Clock reads a date and time as nanoseconds since 1970 in UTC: "2023-11-16 18:17:03.9799600", a T or a space between
-// them, up to nine digits of a second or none, and Z, an offset or nothing, which counts as UTC, at the end.
+// them, up to nine digits of a second or none, and Z, an offset or nothing, which counts as UTC, at the end. It takes the
+// years from 1900 to 2150, so that any two times are less than 292 years apart, which is all that nanoseconds can say.
 func Clock(text string) (nanoseconds int64, ok bool) {
 	text = strings.TrimSpace(text)
 	if len(text) < 19 || text[10] != ' ' && text[10] != 'T' && text[10] != 't' {
 		return 0, false
 	}
 	t, err := time.Parse("2006-01-02 15:04:05", text[:10]+" "+text[11:19])
-	if err != nil || t.Year() < 1678 || t.Year() > 2261 {
+	if err != nil || t.Year() < 1900 || t.Year() > 2150 {
 		return 0, false
 	}
 	rest, fraction := text[19:], int64(0)

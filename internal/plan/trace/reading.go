@@ -50,6 +50,9 @@ func (o Options) check() error {
 			fault(key, "must not be below 0", d)
 		}
 	}
+	if o.Grid > longest {
+		fault("grid", "must not be above 100 years", o.Grid)
+	}
 	if o.BlockSize < 0 {
 		fault("block_size", "must not be below 0", o.BlockSize)
 	}
@@ -365,11 +368,12 @@ func (r *reading) times() error {
 	}
 	start := r.clocks[0]
 	for i, clock := range r.clocks {
-		offset := clock - start
-		if offset < 0 { // the difference does not fit
-			return input.Faults{{File: r.source, Line: t.Rows[i].Line, Reason: "is more than 292 years after the first request"}}
+		offset := time.Duration(clock - start)
+		if offset > longest {
+			source := t.Facts.Files[t.Rows[i].File]
+			return input.Faults{{File: source.Path, Line: t.Rows[i].Line, Reason: "is more than 100 years after the first request"}}
 		}
-		t.Rows[i].At = time.Duration(offset)
+		t.Rows[i].At = offset
 	}
 	t.grid()
 	if r.options.Grid > 0 {
@@ -382,6 +386,9 @@ func (r *reading) times() error {
 	t.Facts.Span = last - t.Rows[0].At
 	return nil
 }
+
+// longest is how far from its first request a recording may go. Twice as much can still be said in nanoseconds.
+const longest = 100 * 365 * 24 * time.Hour
 
 // coarse is the finest grid that is one: finer times than these are not spread.
 const coarse = 100 * time.Millisecond
@@ -421,7 +428,7 @@ func (t *Trace) spread(seed uint64) {
 		start := t.Rows[i].At / cell * cell
 		end := i
 		draws = draws[:0]
-		for end < len(t.Rows) && t.Rows[end].At < start+cell {
+		for end < len(t.Rows) && t.Rows[end].At-start < cell {
 			source.Seek(uint64(end))
 			draws = append(draws, time.Duration(source.Below(uint64(cell))))
 			end++

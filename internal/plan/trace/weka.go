@@ -108,6 +108,10 @@ func (r *reading) wekaConversation(line int, text []byte) error {
 		r.trace.Facts.Sessions--
 		return nil
 	}
+	if len(calls) > maxCalls {
+		r.refuse(line, "requests", "must not be more than 16,384 calls", "")
+		return nil
+	}
 	return r.wekaKeep(calls)
 }
 
@@ -210,6 +214,9 @@ func (r *reading) wekaBlocks(ids []uint64, scope wekaScope) []uint64 {
 	}
 	return blocks
 }
+
+// maxCalls bounds a conversation: each of its calls is held against all before it.
+const maxCalls = 16_384
 
 // wekaKeep puts the calls in order of time and ties each to those that had ended when it began.
 func (r *reading) wekaKeep(calls []wekaCall) error {
