@@ -323,3 +323,65 @@ func TestAFileWithoutGoodRowsIsAnError(t *testing.T) {
 		t.Errorf("a directory: got %v, want a fault", err)
 	}
 }
+
+// write makes a file of its own for a test.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func openText(t *testing.T, name, text string, options dataset.Options) *dataset.File {
+	t.Helper()
+	f, err := dataset.Open(write(t, name, text), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func TestTheHeadOfAFileIsCountedInAllItsRows(t *testing.T) {
+	turns := `"conversations": [{"from": "human", "value": "a b c"}, {"from": "gpt", "value": "d"}]}`
+	f := openText(t, "a.jsonl", `{"conversations": 1}`+"\n"+`{"id": "one", `+turns+"\n"+`{"id": "two", `+turns, dataset.Options{Format: dataset.ShareGPT})
+	rules, _ := dataset.Preset("inference-perf")
+	if got, want := ids(t, f, rules, 0), []string{"one", "two"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("rows behind a bad first one: got %v, want %v", got, want)
+	}
+}
+
+func TestAnAskedLengthLiftsTheLimitsOfTheRecord(t *testing.T) {
+	f := open(t, "sharegpt.json", dataset.Options{})
+	rules, _ := dataset.Preset("vllm")
+	rules.OutputTokens, rules.Order, rules.Oversample = 2, dataset.InFile, false
+	if got, want := ids(t, f, rules, 0), []string{"r0", "r1", "r4", "r5", "r8", "r10", "r11", "r14"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("2 tokens asked for: got %v, want %v", got, want)
+	}
+	rules.OutputTokens = 1025
+	if got, want := ids(t, f, rules, 0), []string{"r0", "r1", "r4", "r5", "r8", "r11", "r14"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("1025 tokens asked for, r10 has 1024 before them: got %v, want %v", got, want)
+	}
+}
+
+func TestARowIsTheCallers(t *testing.T) {
+	f := openText(t, "a.jsonl", `{"prompt": "one"}`+"\n"+`{"prompt": "two"}`, dataset.Options{Format: dataset.OpenAI})
+	rows := all(t, f)
+	if got, want := string(rows[0].Body), `{"prompt": "one"}`; got != want {
+		t.Errorf("body of row 0 after row 1 was read: got %s, want %s", got, want)
+	}
+}
+
+func TestTheLastPieceOfATextIsWhole(t *testing.T) {
+	f := openText(t, "a.txt", "one two three four", dataset.Options{Cut: dataset.Cut{Tokens: 3, Counter: words{}}})
+	rows := all(t, f)
+	if len(rows) != 2 || rows[1].Turns[0].Text != "four" {
+		t.Errorf("got %+v, want the second piece to be four", rows)
+	}
+	f = openText(t, "b.txt", "\ufeffone two three", dataset.Options{Cut: dataset.Cut{Tokens: 3, Counter: words{}}})
+	if rows := all(t, f); len(rows) != 1 || rows[0].Turns[0].Text != "one two three" {
+		t.Errorf("got %+v, want one piece", rows)
+	}
+}

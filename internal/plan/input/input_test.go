@@ -252,3 +252,24 @@ func FuzzRows(f *testing.F) {
 		}
 	})
 }
+
+func TestFaultsAreCountedByKindAndShownInPart(t *testing.T) {
+	var tally input.Tally
+	for i := range 1000 {
+		tally.Add(input.Fault{File: "a", Line: i + 1, Key: "x", Reason: "is bad", Value: strings.Repeat("é", 100)})
+		if i%100 == 0 {
+			tally.Add(input.Fault{File: "a", Line: i + 1, Reason: "is worse"})
+		}
+	}
+	want := []input.Count{{Key: "x", Reason: "is bad", Rows: 1000}, {Reason: "is worse", Rows: 10}}
+	if got := tally.Counts(); !reflect.DeepEqual(got, want) {
+		t.Errorf("counts: got %v, want %v", got, want)
+	}
+	lines := strings.Split(tally.Err("a").Error(), "\n")
+	if len(lines) != 7 || lines[6] != "a: 1004 more rows like these" || !strings.HasPrefix(lines[0], `a:1: x: is bad, got "é`) || len(lines[0]) > 100 {
+		t.Errorf("got %q, want three of each kind, values cut short, and a count of the rest", lines)
+	}
+	if err := new(input.Tally).Err("a"); err != nil {
+		t.Errorf("no faults: got %v, want nil", err)
+	}
+}

@@ -351,3 +351,112 @@ func TestClientModelsAreReadStrictly(t *testing.T) {
 		}
 	}
 }
+
+// readText reads a recording of a test's own.
+func readText(t *testing.T, text string, options trace.Options) *trace.Trace {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "trace")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := trace.Read(path, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestSpreadingKeepsTheOrderOfTheFile(t *testing.T) {
+	var text strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&text, `{"timestamp": %d, "input_length": %d, "output_length": 1}`+"\n", i/100*3000, i+1)
+	}
+	tr := readText(t, text.String(), trace.Options{Seed: 1})
+	var sum time.Duration
+	for i, row := range tr.Rows {
+		if row.InputTokens != i+1 || i > 0 && row.At < tr.Rows[i-1].At {
+			t.Fatalf("row %d: got row %d of the file at %v after %v", i, row.InputTokens-1, row.At, tr.Rows[max(i-1, 0)].At)
+		}
+		sum += row.At - time.Duration(i/100)*3*time.Second
+	}
+	if mean := sum / 300; mean < 1200*time.Millisecond || mean > 1800*time.Millisecond {
+		t.Errorf("mean place in the cell of 3 s: got %v, want about its middle", mean)
+	}
+}
+
+func TestABlockIsReusedOnlyBehindReusedOnes(t *testing.T) {
+	tr := readText(t, `{"timestamp": 0, "input_length": 900, "output_length": 1, "hash_ids": [1, 2]}
+{"timestamp": 1, "input_length": 900, "output_length": 1, "hash_ids": [3, 2]}
+{"timestamp": 2, "input_length": 1500, "output_length": 1, "hash_ids": [1, 7, 2]}
+`, trace.Options{})
+	if tr.Facts.Reused != 1 || tr.Facts.Blocks != 7 {
+		t.Errorf("got %d of %d blocks reused, want 1 of 7", tr.Facts.Reused, tr.Facts.Blocks)
+	}
+}
+
+func TestAgentsWaitForWhatHadEndedOnly(t *testing.T) {
+	tr := readText(t, `{"id": "c", "block_size": 64, "requests": [
+		{"t": 0, "type": "s", "in": 10, "out": 1, "api_time": 1},
+		{"t": 1, "type": "subagent", "requests": [{"t": 1, "type": "n", "in": 10, "out": 1, "api_time": 1}]},
+		{"t": 3, "type": "s", "in": 10, "out": 1, "api_time": 2},
+		{"t": 5, "type": "s", "in": 10, "out": 1, "api_time": 4},
+		{"t": 6, "type": "s", "in": 10, "out": 1}]}`, trace.Options{})
+	var got []string
+	for _, r := range tr.Rows {
+		got = append(got, fmt.Sprint(r.After))
+	}
+	if want := []string{"[]", "[0]", "[0 1]", "[2]", "[2]"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("rows waited for: got %v, want %v", got, want)
+	}
+}
+
+func TestSpansOfLaterFilesMayComeEarlier(t *testing.T) {
+	span := func(start, end, in, out string) string {
+		return fmt.Sprintf(`{"start_time": "2026-01-02T10:00:%sZ", "end_time": "2026-01-02T10:00:%sZ", "attributes": {"gen_ai.usage.input_tokens": 1,
+			"gen_ai.input.messages": %q, "gen_ai.output.text": %q}}`, start, end, in, out)
+	}
+	one := `{"trace_id": "a", "spans": [` + span("10", "11", `[{"role":"user","content":"q"}]`, "yes") + "," +
+		span("11", "12", `[{"role":"assistant","content":"yes"},{"role":"user","content":"r"}]`, "no") + "," +
+		span("13", "14", `[{"role":"user","content":"say yes or no"}]`, "maybe") + `]}`
+	two := `{"trace_id": "b", "spans": [` + span("05", "06", `[{"role":"user","content":"q"}]`, "yes") + `]}`
+	one, two = strings.ReplaceAll(one, "\n", ""), strings.ReplaceAll(two, "\n", "")
+	tr := readText(t, one+"\n"+two+"\n", trace.Options{})
+	var got []string
+	for _, r := range tr.Rows {
+		got = append(got, fmt.Sprintf("%v session %d turn %d after %v", r.At, r.Session, r.Turn, r.After))
+	}
+	want := []string{"0s session 1 turn 0 after []", "5s session 0 turn 0 after []", "6s session 0 turn 1 after [1]", "8s session 0 turn 2 after [2]"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if m := tr.Rows[2].Call.Messages[0]; !m.HasFrom || m.From != 1 {
+		t.Errorf("message that repeats a reply: got %+v, want it from row 1", m)
+	}
+	part := readText(t, one+"\n"+two+"\n", trace.Options{From: 6 * time.Second})
+	if len(part.Rows) != 2 || part.Rows[0].After != nil || part.Rows[0].Call.Messages[0].HasFrom || part.Facts.Outside != 2 {
+		t.Errorf("from 6 s on: got %+v, want two rows, the first after none", part.Rows)
+	}
+}
+
+func TestTimesFarApartAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	text := "TIMESTAMP,ContextTokens,GeneratedTokens\n1950-01-01 00:00:00,1,1\n2100-01-01 00:00:00,1,1\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trace.Read(path, trace.Options{}); err == nil || !strings.Contains(err.Error(), "a.csv:3: is more than 100 years after the first request") {
+		t.Errorf("150 years: got %v, want a fault at line 3", err)
+	}
+}
+
+func TestClientWindowsAreInOrder(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"chunk-0-trace.csv": "600,1,1,Gamma,1,1\n600,1,1,Gamma,1,1\n", "chunk-0-dataset.json": `{"0": {"a": "{1: 1}"}}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := trace.ReadClients(dir); err == nil || !strings.Contains(err.Error(), "chunk-0-trace.csv:2: window_start_s: must be after the window above") {
+		t.Errorf("got %v, want a fault at line 2", err)
+	}
+}
