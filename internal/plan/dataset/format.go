@@ -16,7 +16,7 @@ const (
 	ShareGPT    Format = "sharegpt"     // {"id", "conversations": [{"from", "value"}]}, in one array or one a line
 	JSON        Format = "json"         // objects with columns of any name, in one array or one a line
 	CSV         Format = "csv"          // comma separated, the first record names the columns; tabs if the name ends in .tsv
-	Parquet     Format = "parquet"      //
+	Parquet     Format = "parquet"      // Apache Parquet, nested columns too
 	OpenAIBatch Format = "openai-batch" // {"custom_id", "method", "url", "body"}, one a line
 	OpenAI      Format = "openai"       // a request body, one a line
 	Text        Format = "text"         // prompts in plain text
