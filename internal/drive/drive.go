@@ -48,6 +48,7 @@ type Config struct {
 	Procs       int           // GOMAXPROCS during the run; 0 to choose
 	Connections int           // dialled before the start; 0 to choose
 	Spin        time.Duration // busy wait before each due time
+	Burden      time.Duration // busy work added to each event on its loop's thread, to show what that does; engine epoll only
 	Timers      bool          // pace engine N with Go's timers: up to 1 ms late, but driven by virtual time
 
 	Dial  func(ctx context.Context) (net.Conn, error) // of engine N; nil to connect to the server's Address

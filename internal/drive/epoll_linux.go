@@ -416,7 +416,9 @@ func (l *loop) receive(c *line) {
 	if wall != 0 {
 		kernel = min(l.offset.On(wall), user)
 	}
+	before := len(f.x.Events)
 	done, err := f.take(b, kernel, user, wall != 0)
+	l.labour(len(f.x.Events) - before)
 	switch {
 	case err != nil:
 		l.finish(c, f.broken(err), false)
@@ -424,6 +426,15 @@ func (l *loop) receive(c *line) {
 		l.finish(c, verdict{whole: true, at: kernel}, f.resp.KeepAlive() && len(c.rest) == 0 && !l.run.cfg.NoReuse)
 	case f.answer.Terminated:
 		l.linger = append(l.linger, lingering{c, f.x.Index})
+	}
+}
+
+// labour does the work that Config.Burden adds to some events.
+func (l *loop) labour(events int) {
+	if l.run.cfg.Burden == 0 {
+		return
+	}
+	for until := l.clock.Now() + time.Duration(events)*l.run.cfg.Burden; l.clock.Now() < until; {
 	}
 }
 

@@ -2,6 +2,7 @@ package drive
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -10,17 +11,7 @@ import (
 
 // describe fills in what is known of the run before its first request.
 func (r *run) describe(m *record.Manifest) {
-	engine := EngineGoroutine
-	switch {
-	case r.cfg.HTTP2:
-		engine = EngineHTTP2
-	case r.epoll:
-		engine = EngineEpoll
-	}
-	m.Client = record.Client{
-		Engine: engine, Loops: r.loops, GOMAXPROCS: r.procs, KernelStamps: r.stamps, SpinNs: int64(r.cfg.Spin),
-		Connections: r.connections,
-	}
+	m.Client = r.client()
 	m.Clock = record.Clock{StartWall: r.clock.Wall(), StartMonotonicNs: r.clock.MonotonicStart()}
 	m.Stages = make([]record.Stage, len(r.plan.Stages))
 	at := time.Duration(0)
@@ -35,6 +26,21 @@ func (r *run) describe(m *record.Manifest) {
 			RatePerS: s.Rate, RateToPerS: s.RateTo, Concurrency: s.Concurrency, MaxInFlight: s.MaxInFlight,
 		}
 		at += s.Duration
+	}
+}
+
+// client says how the load is sent.
+func (r *run) client() record.Client {
+	engine := EngineGoroutine
+	switch {
+	case r.cfg.HTTP2:
+		engine = EngineHTTP2
+	case r.epoll:
+		engine = EngineEpoll
+	}
+	return record.Client{
+		Engine: engine, Loops: r.loops, GOMAXPROCS: r.procs, KernelStamps: r.stamps, SpinNs: int64(r.cfg.Spin),
+		BurdenNs: int64(r.cfg.Burden), Connections: r.connections,
 	}
 }
 
@@ -63,6 +69,9 @@ func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender
 		m.Clock.MaxStepNs = max(m.Clock.MaxStepNs, int64(s.clockStep()))
 	}
 	m.Warnings = append(m.Warnings, odd.warnings()...)
+	if r.cfg.Burden > 0 {
+		m.Warnings = append(m.Warnings, fmt.Sprintf("the client was slowed on purpose: %v were added to each event", r.cfg.Burden))
+	}
 	if ids := r.feeder.ids; r.feeder.all || !m.Plan.Complete {
 		m.Plan = record.PlanIDs{PlanID: ids.PlanID, ContentID: ids.ContentID, Requests: ids.Requests, Complete: r.feeder.all}
 	}

@@ -8,12 +8,17 @@ import (
 	"runtime"
 
 	"tare/internal/drive/wire"
+	"tare/internal/plan"
+	"tare/internal/record"
 )
 
 // fit chooses what the configuration leaves to the machine and refuses what it cannot do.
 func (r *run) fit() error {
 	if err := r.chooseEngine(); err != nil {
 		return err
+	}
+	if r.cfg.Burden > 0 && !r.epoll {
+		return errors.New("a burden on each event needs engine epoll: plaintext HTTP/1.1 on Linux")
 	}
 	cpus := runtime.GOMAXPROCS(0) // Go heeds affinity and the cgroup's quota
 	r.loops = cmp.Or(r.cfg.Loops, max(1, cpus-1))
@@ -105,6 +110,13 @@ func (r *run) likelyInFlight() int {
 		n = max(n, need, s.Concurrency)
 	}
 	return n
+}
+
+// Choose returns how Run would carry p out on this machine, without a connection made.
+func Choose(cfg Config, p *plan.Plan) (record.Client, error) {
+	r := &run{cfg: cfg, plan: p}
+	err := r.fit()
+	return r.client(), err
 }
 
 // HasEpoll reports whether engine E runs on this system.

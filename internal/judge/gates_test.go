@@ -120,6 +120,11 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 			}
 			return x
 		}, gate: "C6", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "a machine that was not calibrated", gate: "C1", level: verdict.NotApplicable, class: verdict.Valid},
+		{name: "half of the capacity", edit: admitted(0.5, false), gate: "C1", level: verdict.CertifiedLevel, class: verdict.Valid},
+		{name: "most of the capacity", edit: admitted(0.7, false), gate: "C1", level: verdict.ValidLevel, class: verdict.Valid},
+		{name: "too much of the capacity, allowed", edit: admitted(0.71, true), gate: "C1", level: verdict.Failed, class: verdict.InvalidClient, hint: "lower the rate"},
+		{name: "a client that was slowed on purpose", edit: func(m *record.Manifest) { m.Client.BurdenNs = 1 }, gate: "C1", level: verdict.Failed, class: verdict.InvalidClient, hint: "tare bias"},
 		{name: "a busy loop", edit: func(m *record.Manifest) { m.Loops[0].CPUNs = 8e9 }, gate: "C8", level: verdict.Failed, class: verdict.InvalidClient},
 		{name: "a loop that mostly spun", edit: func(m *record.Manifest) {
 			m.Loops[0].CPUNs, m.Loops[0].SpunNs = 8e9, 5e9
@@ -161,6 +166,13 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 				t.Errorf("class: got %s (%s), want %s", s.Verdict.Class, s.Verdict.Reason, tt.class)
 			}
 		})
+	}
+}
+
+// admitted makes a run one whose plan takes so much of the machine's capacity.
+func admitted(utilisation float64, allowed bool) func(*record.Manifest) {
+	return func(m *record.Manifest) {
+		m.Admission = &record.Admission{Utilisation: utilisation, Of: "events", AllowedBiased: allowed}
 	}
 }
 

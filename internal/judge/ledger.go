@@ -154,7 +154,7 @@ func (l *Ledger) during(at time.Duration, guess int) *account {
 func (l *Ledger) Finish(tail record.Tail) *Summary {
 	m := l.manifest
 	s := &Summary{Schema: SummarySchema, Stages: []Part{}}
-	e := &verdict.Evidence{Client: m.Client, Clock: m.Clock, Loops: m.Loops, State: m.State, CPUs: m.Env.CPUs, Recorded: l.recorded, Duplicates: l.duplicates}
+	e := &verdict.Evidence{Client: m.Client, Admission: m.Admission, Clock: m.Clock, Loops: m.Loops, State: m.State, CPUs: m.Env.CPUs, Recorded: l.recorded, Duplicates: l.duplicates}
 	total := newAccount(len(l.table))
 	var all sum
 	for i, stage := range m.Stages {
@@ -237,7 +237,7 @@ func (t *sum) add(p Part, w spans) {
 func (l *Ledger) run(e *verdict.Evidence) Run {
 	m := l.manifest
 	r := Run{
-		Target: m.Target, Tool: m.Tool, Plan: m.Plan, Client: m.Client, Env: m.Env, Cause: m.State.Cause, GCCycles: m.State.GCCycles,
+		Target: m.Target, Tool: m.Tool, Plan: m.Plan, Client: m.Client, Admission: m.Admission, Env: m.Env, Cause: m.State.Cause, GCCycles: m.State.GCCycles,
 		Complete: m.State.Complete && m.State.Cause == "" && e.Recorded == e.Planned,
 		EndMs:    Some(float64(l.last) / 1e6),
 	}

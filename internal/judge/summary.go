@@ -31,18 +31,19 @@ type Server struct {
 
 // Run says what was run, on what and how it ended.
 type Run struct {
-	Target   record.Target      `json:"target"`
-	Tool     record.Tool        `json:"tool"`
-	Plan     record.PlanIDs     `json:"plan"`
-	Client   record.Client      `json:"client"`
-	Env      record.Environment `json:"environment"`
-	Start    string             `json:"start"`           // wall time of the run's start, RFC 3339; empty when unknown
-	Complete bool               `json:"complete"`        // the run came to its end and every record is there
-	Cause    string             `json:"cause,omitempty"` // why it ended early
-	EndMs    Number             `json:"end_ms"`          // last moment of the run, since its start
-	CPUMs    Number             `json:"cpu_ms"`          // user and system time of the client's process
-	GCCycles int64              `json:"gc_cycles"`
-	Dials    Number             `json:"dials_in_run"` // connections made after the start; null where the run's end was not written
+	Target    record.Target      `json:"target"`
+	Tool      record.Tool        `json:"tool"`
+	Plan      record.PlanIDs     `json:"plan"`
+	Client    record.Client      `json:"client"`
+	Admission *record.Admission  `json:"admission,omitempty"` // the plan next to the machine's calibrated capacity; left out without one
+	Env       record.Environment `json:"environment"`
+	Start     string             `json:"start"`           // wall time of the run's start, RFC 3339; empty when unknown
+	Complete  bool               `json:"complete"`        // the run came to its end and every record is there
+	Cause     string             `json:"cause,omitempty"` // why it ended early
+	EndMs     Number             `json:"end_ms"`          // last moment of the run, since its start
+	CPUMs     Number             `json:"cpu_ms"`          // user and system time of the client's process
+	GCCycles  int64              `json:"gc_cycles"`
+	Dials     Number             `json:"dials_in_run"` // connections made after the start; null where the run's end was not written
 }
 
 // Part is the figures of one stage, or of all measured stages. Requests belong to the stage in which they fall due.

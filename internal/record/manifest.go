@@ -11,18 +11,19 @@ const ManifestSchema = "tare.manifest/v1"
 // Manifest is what is known of a run besides its exchanges. It is written when the run starts, and again when it ends.
 // Secrets never enter it.
 type Manifest struct {
-	Schema   string          `json:"schema"`
-	Tool     Tool            `json:"tool"`
-	Spec     json.RawMessage `json:"spec"` // the effective spec, without secrets
-	Plan     PlanIDs         `json:"plan"`
-	Stages   []Stage         `json:"stages"`
-	Target   Target          `json:"target"`
-	Client   Client          `json:"client"`
-	Clock    Clock           `json:"clock"`
-	Env      Environment     `json:"environment"`
-	Loops    []Loop          `json:"loops,omitempty"` // written at the end, one per event loop or pacer
-	State    State           `json:"state"`
-	Warnings []string        `json:"warnings,omitempty"`
+	Schema    string          `json:"schema"`
+	Tool      Tool            `json:"tool"`
+	Spec      json.RawMessage `json:"spec"` // the effective spec, without secrets
+	Plan      PlanIDs         `json:"plan"`
+	Stages    []Stage         `json:"stages"`
+	Target    Target          `json:"target"`
+	Client    Client          `json:"client"`
+	Admission *Admission      `json:"admission,omitempty"` // none when the machine had not been calibrated for such a load
+	Clock     Clock           `json:"clock"`
+	Env       Environment     `json:"environment"`
+	Loops     []Loop          `json:"loops,omitempty"` // written at the end, one per event loop or pacer
+	State     State           `json:"state"`
+	Warnings  []string        `json:"warnings,omitempty"`
 }
 
 // Tool identifies the program that made the run.
@@ -74,7 +75,16 @@ type Client struct {
 	GOMAXPROCS   int    `json:"gomaxprocs"`
 	KernelStamps bool   `json:"kernel_stamps"`
 	SpinNs       int64  `json:"spin_ns"`
-	Connections  int    `json:"connections"` // dialled before the start
+	BurdenNs     int64  `json:"burden_ns,omitempty"` // busy work added to each event on purpose
+	Connections  int    `json:"connections"`         // dialled before the start
+}
+
+// Admission is what a calibration said of the plan before the run.
+type Admission struct {
+	Calibrated    time.Time `json:"calibrated"`               // when the capacity was measured
+	Utilisation   float64   `json:"utilisation"`              // busiest of the plan's rates over the machine's capacity, 1 is full
+	Of            string    `json:"of"`                       // whose share that is: "requests", "events" or "streams"
+	AllowedBiased bool      `json:"allowed_biased,omitempty"` // it was above the limit, and the run was wanted all the same
 }
 
 // Clock ties the run's time to the world's. Offset 0 is the start of the run.

@@ -7,12 +7,13 @@ import (
 
 // Evidence is what the gates look at.
 type Evidence struct {
-	Stages []Stage // the measured ones, warm-up left out
-	Client record.Client
-	Clock  record.Clock
-	Loops  []record.Loop
-	State  record.State
-	CPUs   int // usable by the client's process; 0 when unknown
+	Stages    []Stage // the measured ones, warm-up left out
+	Client    record.Client
+	Admission *record.Admission // what a calibration said of the plan; nil without one
+	Clock     record.Clock
+	Loops     []record.Loop
+	State     record.State
+	CPUs      int // usable by the client's process; 0 when unknown
 
 	Planned    int64 // requests of all stages, warm-up included
 	Recorded   int64 // exchanges in the log, each index counted once

@@ -43,6 +43,8 @@ func (r rule) gate(e *Evidence) Gate {
 // rules lists the gates. Their limits and what to do about them are in docs/verdict.md.
 func rules() []rule {
 	return []rule{
+		{"C1", "capacity", "no work was added to the client on purpose, and of the capacity that a calibration found the plan's rates take ≤ 0.7; certified 0.5",
+			"lower the rate, give the client more loops and cores, or share the plan out to several machines", InvalidClient, capacity},
 		{"C2", "slip", "slip at p50, p99 and p99.9 ≤ max(5 %, 1 ms) of TTFT from send at the same quantile (E2E where there is no TTFT); certified max(1 %, 0.2 ms)",
 			"give the client a core of its own, more loops or a lower rate", InvalidClient, eachStage(slip)},
 		{"C3", "longest slip", "largest slip ≤ max(50 ms, 10 % of TTFT p50); certified max(10 ms, 10 %)",
@@ -100,6 +102,24 @@ func reference(names []string, from ...*stats.Distribution) (name string, d *sta
 		}
 	}
 	return "", nil
+}
+
+// capacity says nothing on a machine that was not calibrated: C8 then has what the loops really did.
+func capacity(e *Evidence) []finding {
+	a := e.Admission
+	switch {
+	case e.Client.BurdenNs > 0:
+		return []finding{{level: Failed, strain: math.Inf(1), measured: span(float64(e.Client.BurdenNs)) + " of work were added to each event",
+			hint: "that is for tare bias, which shows what it does"}}
+	case a == nil:
+		return []finding{{level: NotApplicable, measured: "the machine was not calibrated for such a load"}}
+	}
+	level, strain := against(a.Utilisation, 0.5, 0.7)
+	allowed := ""
+	if a.AllowedBiased {
+		level, allowed = Failed, ", carried out all the same (--allow-biased)"
+	}
+	return []finding{{level: level, strain: strain, measured: fmt.Sprintf("%.2f of the %s (limit 0.7)%s", a.Utilisation, a.Of, allowed)}}
 }
 
 func slip(_ *Evidence, s *Stage) finding {
