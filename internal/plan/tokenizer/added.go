@@ -97,3 +97,8 @@ func wordAfter(text []byte) bool {
 	r, size := utf8.DecodeRune(text)
 	return size > 0 && isWord(r)
 }
+
+// isWord says whether c is of \w as Unicode has it: letters, marks, decimal digits, connectors and joiners.
+func isWord(c rune) bool {
+	return unicode.In(c, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
+}

@@ -20,9 +20,31 @@ type form struct {
 	compose bool
 }
 
+// forms are the forms by name, by today's tables.
 var forms = map[string]form{
 	"NFC": {norm.NFC, true}, "NFD": {norm.NFD, false}, "NFKC": {norm.NFKC, true}, "NFKD": {norm.NFKD, false},
 }
+
+// olderForm is a form by the tables of the reference implementation for tokenizer.json, which knows fewer characters.
+type olderForm struct{ form form }
+
+// normalize takes the characters that the reference does not know for starters that stand for themselves.
+func (f olderForm) normalize(piece []byte) []byte {
+	at := bytes.IndexFunc(piece, isNotNormalized)
+	if at < 0 {
+		return f.form.normalize(piece)
+	}
+	var out []byte
+	for ; at >= 0; at = bytes.IndexFunc(piece, isNotNormalized) {
+		out = append(out, f.form.normalize(piece[:at])...)
+		length := runeLength(piece[at:])
+		out = append(out, piece[at:at+length]...)
+		piece = piece[at+length:]
+	}
+	return append(out, f.form.normalize(piece)...)
+}
+
+func isNotNormalized(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(notNormalized, r) }
 
 func (f form) normalize(piece []byte) []byte {
 	if f.form.QuickSpan(piece) == len(piece) {

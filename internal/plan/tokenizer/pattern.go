@@ -507,13 +507,13 @@ func (r *patternReader) escape() (func(rune) bool, rune, error) {
 	case 'S':
 		return func(c rune) bool { return !unicode.IsSpace(c) }, 0, nil
 	case 'd':
-		return unicode.IsDigit, 0, nil
+		return isDigit, 0, nil
 	case 'D':
-		return func(c rune) bool { return !unicode.IsDigit(c) }, 0, nil
+		return func(c rune) bool { return !isDigit(c) }, 0, nil
 	case 'w':
-		return isWord, 0, nil
+		return inWord, 0, nil
 	case 'W':
-		return func(c rune) bool { return !isWord(c) }, 0, nil
+		return func(c rune) bool { return !inWord(c) }, 0, nil
 	case 'n':
 		return nil, '\n', nil
 	case 'r':
@@ -531,7 +531,7 @@ func (r *patternReader) escape() (func(rune) bool, rune, error) {
 		single, err := r.hex(c)
 		return nil, single, err
 	default:
-		if c < utf8.RuneSelf && !isWord(c) {
+		if c < utf8.RuneSelf && !inWord(c) {
 			return nil, c, nil
 		}
 	}
@@ -560,7 +560,8 @@ func (r *patternReader) property(negated bool) (func(rune) bool, error) {
 	if !ok {
 		return nil, fmt.Errorf("property %q is not known", name)
 	}
-	return func(c rune) bool { return unicode.Is(table, c) != negated }, nil
+	more := newer[name]
+	return func(c rune) bool { return (unicode.Is(table, c) || more != nil && unicode.Is(more, c)) != negated }, nil
 }
 
 // hex reads xHH, x{H…} and uHHHH.
@@ -582,10 +583,12 @@ func (r *patternReader) hex(kind rune) (rune, error) {
 	return rune(value), nil
 }
 
-// isWord says whether c is of \w: letters, marks, decimal digits, connectors and joiners.
-func isWord(c rune) bool {
-	return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.In(c, unicode.M, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
+// inWord says whether c is of \w as Oniguruma has it: letters, marks, numbers and connectors.
+func inWord(c rune) bool {
+	return unicode.In(c, unicode.L, unicode.M, unicode.N, unicode.Pc) || unicode.In(c, newer["L"], newer["M"], newer["N"])
 }
+
+func isDigit(c rune) bool { return unicode.IsDigit(c) || unicode.Is(newer["Nd"], c) }
 
 // class is a set of characters, as a table where most text is.
 type class struct {

@@ -144,7 +144,7 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 			}
 		}
 	default:
-		t.normalizers = append(t.normalizers, forms[name])
+		t.normalizers = append(t.normalizers, olderForm{forms[name]})
 	}
 	return nil
 }

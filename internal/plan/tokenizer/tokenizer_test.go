@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"tare/internal/plan/tokenizer"
@@ -126,4 +127,21 @@ func read[T any](t testing.TB, path string) T {
 		t.Fatalf("%s: %v", path, err)
 	}
 	return value
+}
+
+func TestTokenizerIsSafeForConcurrentUse(t *testing.T) {
+	texts := read[[]string](t, "testdata/corpus.json")
+	want := read[[][]uint32](t, "testdata/qwen-style.golden.json")
+	tok := load(t, "testdata/qwen-style.json")
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for i, text := range texts {
+				if got := tok.Append(nil, []byte(text)); !slices.Equal(got, want[i]) {
+					t.Errorf("text %d: got %v, want %v", i, clip(got), clip(want[i]))
+				}
+			}
+		})
+	}
+	group.Wait()
 }

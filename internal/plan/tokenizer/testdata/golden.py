@@ -4,7 +4,7 @@ implementations give. Needs: pip install tokenizers tiktoken
     python golden.py corpus                  writes corpus.json beside this file
     python golden.py train TEXT...           trains the small tokenizers on text files, and writes their goldens
     python golden.py embedded TEXT...        trains ../tare-bpe-8k.tiktoken.gz and writes its golden
-    python golden.py models DIR TEXT...      writes golden.json beside every tokenizer in DIR/*/, over corpus.json and TEXT
+    python golden.py models DIR TEXT...      writes golden.json beside every tokenizer in DIR/*/, over corpus.json, characters and TEXT
 """
 import base64, gzip, json, pathlib, random, sys
 
@@ -31,6 +31,7 @@ def corpus():
         "[INST] hi [/INST]", "<bos><start_of_turn>user\nhi<end_of_turn>", "<｜begin▁of▁sentence｜><｜User｜>hi<｜Assistant｜>", "<|start|>user<|message|>hi<|end|>", "<|endoftext", "endoftext|>", "<<|endoftext|>>",
         "<tool_call>\n{\"name\": \"f\"}\n</tool_call>", "<think>\n\n</think>\n\n", "  <mask>  x<mask>y", "word<sep>word <sep> ", "▁", "▁▁a▁b", "a ▁ b", "<0x0A>", "<0x0A><0xZZ>",
         "a" * 100, "ab" * 200, "supercalifragilisticexpialidocious" * 8, "x" * 1000, " " * 100, " " * 33 + "x", "\n" * 40, "-" * 300, "0" * 50, "字" * 60, "😀" * 40, "é" * 77, "aA" * 40, "\u0301" * 50,
+        "㋿ 𐞘ꟲ ꭩ", "\U0002ebf0\U0002ebf1 x\U0002ebf0", "\U0001e5d0a\u1c89B", "a\u1df6\u0334 a\u0898\u0334", "\U00011935\U00011930 \U00011938", "\U0001e5f1\u00b2\U00016d70",
         "the " * 50, "The quick brown fox jumps over the lazy dog. " * 5, "word\n" * 20, "\tindent\n\t\tmore\n", "line one\nline two\r\nline three\rline four", "trailing   ", "   leading", "tab\tand  spaces \t mixed",
     ]
     rng = random.Random(4)
@@ -42,6 +43,12 @@ def corpus():
     for i in range(60):
         texts.append("".join(rng.choice(rng.choice(alphabets)) for _ in range(rng.randint(1, 60))))
     return list(dict.fromkeys(texts))
+
+
+def characters():
+    """Every character of the planes that have any, assigned or not, between letters and between spaces."""
+    every = [chr(c) for c in [*range(0xd800), *range(0xe000, 0x20000), *range(0x2eb00, 0x2ef00)]]
+    return [("x" if i % 80 else " ").join(every[i:i + 40]) for i in range(0, len(every), 40)]
 
 
 def dump(path, value):
@@ -197,7 +204,7 @@ def main(verb, *args):
     elif verb == "embedded":
         embedded(read(args), texts)
     elif verb == "models":
-        texts += chunks(read(args[1:]), 700)
+        texts += characters() + chunks(read(args[1:]), 700)
         for folder in sorted(p for p in pathlib.Path(args[0]).iterdir() if p.is_dir()):
             encode = reference(folder)
             (folder / "golden.json").write_text(json.dumps([{"text": s, "ids": encode(s)} for s in texts]))
