@@ -127,3 +127,13 @@ func write(t *testing.T, name, content string) string {
 	}
 	return path
 }
+
+func TestPatternsKnowNewerCharacters(t *testing.T) {
+	content := fill("PRE", `{"type":"Split","pattern":{"Regex":"[\\p{Han}\\p{Lu}\\d]"},"behavior":"Removed","invert":false}`)
+	tok := load(t, write(t, "tokenizer.json", strings.Replace(content, `"type":"BPE",`, `"type":"BPE","unk_token":"a",`, 1)))
+	for text, want := range map[string]int{"\U0002ebf0": 0, "\U0002ee5d": 0, "\u1c89": 0, "\U0001e5f1": 0, "字Ä٣": 0, "\u1c8a": 1, "\U0002ee5e": 1} {
+		if got := tok.Count([]byte(text)); got != want {
+			t.Errorf("%+q: got %d tokens, want %d", text, got, want)
+		}
+	}
+}
