@@ -226,7 +226,7 @@ func (c *crew) end(began time.Duration) {
 	c.usage = record.Loop{
 		WallNs: int64(c.clock.Now() - began), SpunNs: int64(c.lead.Spun()), Sent: c.tally.sent, Reads: c.tally.reads, Events: c.tally.events, Dials: c.dials,
 		DialsInRun: c.dials - c.warmed, MaxInFlight: c.tally.maxInFlight, Mistyped: c.tally.odd.mistyped, Packed: c.tally.odd.packed,
-		NotStreamed: c.tally.odd.notStreamed,
+		NotStreamed: c.tally.odd.notStreamed, Work: c.duty.whole(), InFlightNs: c.gauge.total(),
 	}
 }
 
@@ -432,6 +432,7 @@ func (c *crew) read(b *berth) {
 				b.reads = b.stamped.Reads()
 			}
 			done, bad := f.take(buf[:n], kernel, user, stamped)
+			f.worked(c.clock.Now())
 			switch {
 			case bad != nil:
 				c.finish(b, f, f.broken(bad), false)

@@ -44,6 +44,10 @@ type loop struct {
 	lookout  time.Duration // no request is overdue before
 	linger   []lingering
 
+	arrived time.Duration // stamp of the bytes that the socket being handled gave
+	got     bool          // it gave some
+	stamped bool          // and the kernel had stamped them
+
 	usage record.Loop
 }
 
@@ -180,7 +184,7 @@ func (l *loop) carry() {
 		RunQueueNs: int64(after.RunQueue - used.RunQueue), Preempted: after.Preempted - used.Preempted,
 		Sent: l.tally.sent, Reads: l.tally.reads, Events: l.tally.events, Dials: l.tally.dials,
 		DialsInRun: l.tally.dials - warmed, MaxInFlight: l.tally.maxInFlight, Mistyped: l.tally.odd.mistyped, Packed: l.tally.odd.packed,
-		NotStreamed: l.tally.odd.notStreamed,
+		NotStreamed: l.tally.odd.notStreamed, Work: l.duty.whole(), InFlightNs: l.gauge.total(),
 	}
 }
 
@@ -192,15 +196,28 @@ func (l *loop) turn(next time.Duration) {
 	events := l.wait(until - now)
 	if len(events) == 0 {
 		l.idled(until, now)
+		return
 	}
+	l.duty.woke(now, len(events))
+	now = l.clock.Now()
 	for i := range events {
-		l.handle(&events[i])
-		if i%checkDueEach == checkDueEach-1 {
-			if now := l.clock.Now(); l.waiting || now >= next {
-				next = l.sendDue(now)
-			}
+		now = l.serve(&events[i], now)
+		if i%checkDueEach == checkDueEach-1 && (l.waiting || now >= next) {
+			next = l.sendDue(now)
+			now = l.clock.Now()
 		}
 	}
+}
+
+// serve handles one socket, taken up at from, keeps account of it, and returns when that was done.
+func (l *loop) serve(e *unix.EpollEvent, from time.Duration) (done time.Duration) {
+	l.got = false
+	l.handle(e)
+	done = l.clock.Now()
+	if l.got {
+		l.duty.read(l.arrived, from, done, l.stamped)
+	}
+	return done
 }
 
 // idled takes note of a turn that began at now and found nothing: it slept until a moment, or looked out for one.
@@ -244,7 +261,9 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 		p := &l.pools[j.server]
 		if c := l.takeIdle(p, now); c != nil {
 			l.issue(c, j, due, now)
+			from := now
 			now = l.clock.Now()
+			l.duty.sent(from, now)
 			continue
 		}
 		l.waiting = true
@@ -415,6 +434,10 @@ func (l *loop) receive(c *line) {
 	kernel := user
 	if wall != 0 {
 		kernel = min(l.offset.On(wall), user)
+	}
+	l.got, l.arrived, l.stamped = true, kernel, wall != 0
+	if l.stamped {
+		l.duty.Lag.Add(user - kernel)
 	}
 	before := len(f.x.Events)
 	done, err := f.take(b, kernel, user, wall != 0)

@@ -42,6 +42,10 @@ type flight struct {
 	resendAt time.Duration // of a flight that waits to be sent again
 	fresh    bool          // and on a new connection
 	waits    time.Duration // for a connection since; engine H
+	boarded  time.Duration // when it was given to a trunk; engine H
+
+	merged       int64        // events that were
+	reading, lag record.Spans // kept here by the engines without loops
 
 	// Of engine N:
 	armed   time.Duration // moment of the read deadline
@@ -75,6 +79,7 @@ func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {
 		PlannedIn: j.in, PlannedOut: j.out, Events: f.x.Events[:0],
 	}
 	f.think, f.server, f.request, f.counted = j.think, j.server, f.request[:0], false
+	f.merged, f.reading, f.lag = 0, record.Spans{}, record.Spans{}
 	f.await()
 }
 
@@ -126,6 +131,16 @@ func (f *flight) take(b []byte, kernel, user time.Duration, stamped bool) (done 
 func (f *flight) continueRead() {
 	if n := len(f.x.Events); n > 0 {
 		f.x.Events[n-1].Flags |= record.FlagMerged
+		f.merged++
+	}
+}
+
+// worked keeps account of a read by an engine whose readers work side by side: the bytes were there at f.user, and read at
+// done.
+func (f *flight) worked(done time.Duration) {
+	f.reading.Add(done - f.user)
+	if f.stamped {
+		f.lag.Add(f.user - f.kernel)
 	}
 }
 
@@ -138,6 +153,7 @@ func (f *flight) markMerged(before int) {
 	for i := before; i < exact; i++ {
 		f.x.Events[i].Flags |= record.FlagMerged
 	}
+	f.merged += int64(max(exact-before, 0))
 }
 
 // Head takes note of the reply's header block.

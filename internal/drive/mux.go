@@ -197,6 +197,7 @@ func (m *mux) send(st *station, t *trunk, f *flight) {
 	f.x.Reused = t.used
 	t.used = true
 	t.inFlight++
+	f.boarded = now
 	m.wrote(f, now, now)
 	m.readers.Go(func() { m.exchange(st, t, f) })
 }
@@ -253,7 +254,9 @@ func (m *mux) take(ctx context.Context, f *flight, reply *http.Response, watch *
 		n, err := reply.Body.Read(buf[:])
 		at := m.clock.Now()
 		if n > 0 {
-			if _, bad := f.take(buf[:n], at, at, false); bad != nil {
+			_, bad := f.take(buf[:n], at, at, false)
+			f.worked(m.clock.Now())
+			if bad != nil {
 				return f.broken(bad)
 			}
 			if f.answer.Terminated && !f.lingers {
@@ -296,6 +299,10 @@ func (m *mux) part(st *station, t *trunk, f *flight, v verdict) {
 	now := m.clock.Now()
 	t.inFlight--
 	t.since = now
+	if f.x.Attempts == 1 { // it set out later than it was given to the trunk
+		m.gauge.leave(f.x.Stage, f.boarded)
+		m.gauge.enter(f.x.Stage, f.began)
+	}
 	m.conclude(f, v, now)
 	m.serve(st, now)
 	m.sendDue(now)

@@ -32,6 +32,8 @@ type shard struct {
 	waited  []*flight     // memory of again
 
 	tally  tally
+	duty   duty
+	gauge  gauge
 	window *window
 	spare  []*flight
 	reader dialect.Reader // shared by all flights; nil where each needs its own
@@ -41,6 +43,7 @@ func newShard(r *run, id int) shard {
 	return shard{
 		run: r, id: id, clock: r.clock, ring: r.rings[id], rec: recorder{to: r.writer},
 		freedStage: -1, blockedAt: math.MinInt64, againAt: never, window: &r.windows[id],
+		duty: duty{slept: awake}, gauge: make(gauge, len(r.time.stages)),
 	}
 }
 
@@ -208,8 +211,20 @@ func (s *shard) settle(f *flight) {
 	s.rec.add(&f.x, s.clock.Now())
 	s.tally.ended(&f.x)
 	s.tally.odd.note(f)
+	s.land(f)
 	if f.recycle() {
 		s.spare = append(s.spare, f)
+	}
+}
+
+// land takes what f kept of its own work, and takes it off the gauge.
+func (s *shard) land(f *flight) {
+	s.duty.Reading.Merge(&f.reading)
+	s.duty.Lag.Merge(&f.lag)
+	s.duty.Merged += f.merged
+	if _, written := f.x.FirstWrite.Get(); written {
+		end, _ := f.x.End.Get()
+		s.gauge.leave(f.x.Stage, end)
 	}
 }
 
@@ -237,6 +252,7 @@ func (s *shard) wrote(f *flight, ready, first time.Duration) {
 	if _, again := f.x.FirstWrite.Get(); !again {
 		f.x.ConnReady, f.x.FirstWrite = record.At(ready), record.At(first)
 		s.tally.wrote(first - f.x.Due)
+		s.gauge.enter(f.x.Stage, first)
 	}
 }
 

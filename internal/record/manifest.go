@@ -123,6 +123,9 @@ type Loop struct {
 	Mistyped    int64 `json:"mistyped_replies,omitempty"`     // read as streams of events although their Content-Type is another
 	Packed      int64 `json:"gzip_replies,omitempty"`         // in gzip, which was not asked for
 	NotStreamed int64 `json:"not_streamed_replies,omitempty"` // documents where a stream was asked for
+
+	Work       Work    `json:"work"`
+	InFlightNs []int64 `json:"in_flight_ns"` // request-ns in flight of each stage's requests, by a gauge that this sender kept
 }
 
 // State says how a run stands.
