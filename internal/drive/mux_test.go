@@ -74,7 +74,14 @@ func TestRepliesOverHTTP2AreReadWhole(t *testing.T) {
 			t.Fatalf("engine %s, kernel stamps %v, outcomes %v, want 150 completed by http2 without stamps; first error %q",
 				m.Client.Engine, m.Client.KernelStamps, n, firstError(all))
 		}
+		first := int64(0) // requests on new connections
+		for _, l := range m.Loops {
+			first += l.Dials
+		}
 		for _, x := range all {
+			if !x.Reused {
+				first--
+			}
 			tokens := 0
 			for i, e := range x.Events {
 				if e.Kind.Token() {
@@ -93,6 +100,9 @@ func TestRepliesOverHTTP2AreReadWhole(t *testing.T) {
 			if !ok || sent < x.Due || written < sent || end < sent {
 				t.Fatalf("request %d: due %v, sent %v, written %v, end %v: out of order", x.Index, x.Due, sent, written, end)
 			}
+		}
+		if first < 0 {
+			t.Errorf("%d requests more than connections do not say that theirs had carried another", -first)
 		}
 	})
 }
@@ -194,6 +204,15 @@ func TestTimeOutsOfPhasesHoldOverHTTP2(t *testing.T) {
 		{"role, then comments", part(sseRole, true), drive.Config{FirstTokenTimeout: 150 * time.Millisecond}, record.CauseTimeoutFirstToken},
 		{"a token, then comments", part(sseToken, true), drive.Config{FirstTokenTimeout: 2 * time.Second, TokenTimeout: 150 * time.Millisecond}, record.CauseTimeoutBetweenTokens},
 		{"comments without end", part(sseToken, true), drive.Config{Timeout: 150 * time.Millisecond}, record.CauseTimeoutTotal},
+		{"tokens for longer than a header may take", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for range 8 {
+				fmt.Fprint(w, sseToken)
+				w.(http.Flusher).Flush()
+				<-time.After(100 * time.Millisecond)
+			}
+			fmt.Fprint(w, sseFinish+"data: [DONE]\n\n")
+		}, drive.Config{HeaderTimeout: 500 * time.Millisecond}, record.CauseNone},
 		{"all but the end", part(sseToken+sseFinish+"data: [DONE]\n\n", true), drive.Config{}, record.CauseNone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
