@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -234,6 +236,11 @@ func (l load) drive(ctx context.Context, dir string, m *record.Manifest, show *d
 	defer stop()
 	cfg := driveConfig(l.plan.Spec, l.target)
 	cfg.Cut, cfg.Watch = cut, show.show
+	health, err := os.Create(filepath.Join(dir, record.HealthFile))
+	if err != nil {
+		return false, errors.Join(fmt.Errorf("create health file: %w", err), log.Close(), abandonRunDir(dir))
+	}
+	cfg.Health = health
 	started := false
 	cfg.Ready = func(m *record.Manifest) error {
 		started = true
@@ -241,7 +248,7 @@ func (l load) drive(ctx context.Context, dir string, m *record.Manifest, show *d
 	}
 	runErr := drive.Run(ctx, cfg, l.plan, l.dialect, log, m)
 	show.clear()
-	closeErr := log.Close()
+	closeErr := errors.Join(log.Close(), health.Close())
 	if !started {
 		return false, errors.Join(l.explained(runErr), closeErr, abandonRunDir(dir))
 	}

@@ -35,7 +35,8 @@ func abandonRunDir(dir string) error {
 	if err := os.Remove(filepath.Join(dir, record.ExchangesFile)); err != nil {
 		return fmt.Errorf("clear run directory: %w", err)
 	}
-	os.Remove(dir) // stays when it holds something else
+	_ = os.Remove(filepath.Join(dir, record.HealthFile)) // need not be there
+	os.Remove(dir)                                       // stays when it holds something else
 	return nil
 }
 

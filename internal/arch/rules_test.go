@@ -17,8 +17,9 @@ var imports = map[string][]string{
 	"internal/plan/dataset":        {"internal/plan/draw", "internal/plan/input"},
 	"internal/plan/trace":          {"internal/plan/draw", "internal/plan/input"},
 
-	"internal/drive":         {"internal/drive/clock", "internal/drive/dialect", "internal/drive/wire", "internal/plan", "internal/record"},
+	"internal/drive":         {"internal/drive/clock", "internal/drive/dialect", "internal/drive/health", "internal/drive/wire", "internal/plan", "internal/record"},
 	"internal/drive/clock":   {},
+	"internal/drive/health":  {"internal/drive/clock", "internal/record"},
 	"internal/drive/wire":    {"internal/drive/clock"},
 	"internal/drive/dialect": {"internal/plan", "internal/record"},
 	"internal/drive/probe":   {"internal/drive", "internal/drive/dialect", "internal/drive/wire", "internal/plan", "internal/record"},

@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
 	"runtime/debug"
@@ -20,6 +21,7 @@ import (
 
 	"tare/internal/drive/clock"
 	"tare/internal/drive/dialect"
+	"tare/internal/drive/health"
 	"tare/internal/drive/wire"
 	"tare/internal/plan"
 	"tare/internal/record"
@@ -55,6 +57,8 @@ type Config struct {
 	Cut   <-chan struct{}                             // closed to end what is in flight at once; may be nil
 	Ready func(*record.Manifest) error                // called once, beside the first requests: disks are slow; may be nil
 	Watch func(Progress)                              // called four times a second; may be nil
+
+	Health io.Writer // of one record.Health a second, one JSON document a line; may be nil
 }
 
 // Server is one server that requests go to. All of a run have TLS, or none has, and all are of one network.
@@ -222,6 +226,10 @@ func (r *run) carry(ctx context.Context, senders []sender, m *record.Manifest) e
 	}
 	r.began = readUsage()
 	finished := make(chan struct{})
+	var unhealthy error
+	if r.cfg.Health != nil {
+		writing.Go(func() { unhealthy = health.Watch(r.clock, r.cfg.Health, finished) })
+	}
 	go func() { // ends with the senders, whom it only waits for
 		carrying.Wait()
 		close(finished)
@@ -232,6 +240,9 @@ func (r *run) carry(ctx context.Context, senders []sender, m *record.Manifest) e
 	feeding.Wait()
 	close(r.writer.blocks)
 	writing.Wait()
+	if unhealthy != nil { // of the run's figures none needs it
+		m.Warnings = append(m.Warnings, unhealthy.Error())
+	}
 	return errors.Join(unready, r.writer.err, r.feeder.err)
 }
 

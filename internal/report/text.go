@@ -428,7 +428,7 @@ func writeFiles(b *bytes.Buffer, s *judge.Summary) {
 		return
 	}
 	there := []string{}
-	for _, name := range []string{SummaryFile, record.ManifestFile, record.ExchangesFile} {
+	for _, name := range []string{SummaryFile, record.ManifestFile, record.ExchangesFile, record.HealthFile} {
 		if _, err := os.Stat(filepath.Join(s.Dir, name)); err == nil {
 			there = append(there, name)
 		}
