@@ -27,7 +27,8 @@ type runOptions struct {
 	dryRun bool
 	strict bool
 	quiet  bool
-	plan   string // directory of a stored plan; empty to make one
+	admissionOptions
+	plan string // directory of a stored plan; empty to make one
 }
 
 func newRun() *cobra.Command {
@@ -63,6 +64,8 @@ Exit codes:
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the effective spec and send nothing")
 	f.BoolVar(&o.strict, "strict", false, "end with code 4 when the verdict is below VALID")
 	f.BoolVar(&o.quiet, "quiet", false, "show nothing while the run goes on")
+	f.BoolVar(&o.allowBiased, "allow-biased", false, "send a plan that takes too much of this machine's calibrated capacity")
+	f.BoolVar(&o.calibrate, "auto-calibrate", false, "calibrate this machine first, where that was not done for such a load")
 	f.StringVar(&o.plan, "plan", "", "send the plan that tare plan --write has stored in this `dir`, byte for byte")
 	c.RunE = verb(func(c *cobra.Command, args []string) error {
 		var stored storedPlan
@@ -99,6 +102,13 @@ func runSpec(c *cobra.Command, spec plan.Spec, stored *storedPlan, o runOptions)
 			return err
 		}
 	}
+	notices := io.Discard
+	if !o.quiet {
+		notices = c.ErrOrStderr()
+	}
+	if err := l.admit(c.Context(), o.admissionOptions, notices); err != nil {
+		return err
+	}
 	var show *display
 	if !o.quiet {
 		show = newDisplay(c.ErrOrStderr(), l.plan)
@@ -118,6 +128,8 @@ type load struct {
 	plan    *plan.Plan
 	dialect dialect.Dialect
 	target  target
+
+	admission *record.Admission // nil where the machine was not calibrated
 }
 
 // newLoad freezes a spec. Its errors are the user's.
@@ -205,7 +217,7 @@ func (l load) manifest(ctx context.Context, env record.Environment) (*record.Man
 	}
 	t := l.plan.Spec.Masked().Target
 	return &record.Manifest{
-		Schema: record.ManifestSchema, Tool: record.ThisTool(), Spec: spec, Env: env, Plan: ids,
+		Schema: record.ManifestSchema, Tool: record.ThisTool(), Spec: spec, Env: env, Plan: ids, Admission: l.admission,
 		Target: record.Target{URL: t.URL, Servers: t.URLs(), Model: t.Model, Endpoint: t.Endpoint, Stream: t.Stream, HTTP: t.HTTP, Insecure: t.Insecure},
 	}, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 func newSim() *cobra.Command {
 	var cfg sim.Config
 	var procs int
-	var attended bool
+	var attended, secure bool
 	var unread unreadable
 	c := &cobra.Command{
 		Use:   "sim",
@@ -39,6 +40,13 @@ slow-headers=2s:0.1, empty:0.01, close-after-reply:0.1.`,
 			if procs > 0 {
 				runtime.GOMAXPROCS(procs)
 			}
+			if secure {
+				certificate, err := ownCertificate()
+				if err != nil {
+					return err
+				}
+				cfg.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+			}
 			return serve(c, cfg, attended)
 		}),
 	}
@@ -57,6 +65,7 @@ slow-headers=2s:0.1, empty:0.01, close-after-reply:0.1.`,
 	f.Var(&cfg.Faults, "fault", "fail a fraction of requests (repeatable)")
 	f.BoolVar(&cfg.TruthInStream, "truth-in-stream", false, "put receive and send times into every chunk")
 	f.StringVar(&cfg.TruthFile, "truth", "", "write receive and send times to this `file`, as JSON Lines")
+	f.BoolVar(&secure, "tls", false, "speak TLS, with a certificate made at the start: send to https:// with --insecure")
 	f.BoolVar(&cfg.Null, "null", false, "answer at once with precomputed bytes")
 	f.IntVar(&cfg.Loops, "loops", 1, "event loops; more than one only with --null")
 	f.IntVar(&procs, "procs", 0, "GOMAXPROCS; 0 for what the machine has")

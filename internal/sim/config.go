@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -40,6 +41,8 @@ type Config struct {
 
 	TruthInStream bool   // put a "sim" object with receive and send times into every chunk
 	TruthFile     string // JSON Lines file, one object per request; none when empty
+
+	TLS *tls.Config // speak TLS, with a goroutine for each connection; nil for plain text
 
 	Null    bool // answer at once with precomputed bytes: no slots, faults, truth or metrics
 	Loops   int  // event loops; above 1 only in Null; 0 means 1

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -51,6 +52,9 @@ func carryPortable(ctx context.Context, cfg Config, ready func(addr string), bui
 	listener, err := net.Listen("tcp", cfg.Addr)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
+	}
+	if cfg.TLS != nil {
+		listener = tls.NewListener(listener, cfg.TLS)
 	}
 	p := &portable{
 		clock:  portableClock(),

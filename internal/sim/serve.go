@@ -12,6 +12,9 @@ import (
 // Serve listens on cfg.Addr, calls ready with the address it got, and serves until ctx ends. It returns when all its
 // goroutines have ended and the truth is written. The error is nil when it was ended by ctx.
 func Serve(ctx context.Context, cfg Config, ready func(addr string)) error {
+	if cfg.TLS != nil {
+		return serve(ctx, cfg, ready, carryPortable)
+	}
 	return serve(ctx, cfg, ready, transport)
 }
 
