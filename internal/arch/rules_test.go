@@ -27,7 +27,7 @@ var imports = map[string][]string{
 
 	"internal/record": {},
 
-	"internal/judge":         {"internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
+	"internal/judge":         {"internal/judge/bias", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
 	"internal/judge/measure": {"internal/judge/stats", "internal/record"},
 	"internal/judge/stats":   {},
 	"internal/judge/bias":    {},

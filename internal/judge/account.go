@@ -30,6 +30,10 @@ type account struct {
 	bundled     bundled
 	uncounted   int64                                  // completed replies whose output tokens the server did not count
 	arrivals    struct{ planned, sent stats.Arrivals } // since the start of the window
+	course      course
+	little      stats.Little
+	lastEnd     int64         // of the stage's requests, since the start of the run
+	inFlight    time.Duration // request-time in the window
 	inputKnown  bool
 	outputKnown bool
 
@@ -43,6 +47,9 @@ type account struct {
 
 // bundled counts what came in completed replies of which the tokens are known and those of each event are not.
 type bundled struct{ tokens, events int64 }
+
+// begins is the start of the stage's window.
+func (a *account) begins() time.Duration { return time.Duration(a.little.From) }
 
 func newAccount(metrics int) *account {
 	return &account{causes: causes{}, failures: messages{}, tallies: make([]measure.Tally, metrics)}
@@ -249,6 +256,7 @@ func (a *account) figures(table []measure.Metric, kind string, planned int64, w 
 	for i, m := range table {
 		p.Metrics[m.Name] = figures(m.Unit, &a.tallies[i])
 	}
+	p.Correction = correction(p.Metrics)
 	return p
 }
 

@@ -29,7 +29,7 @@ func Summarize(dir string) (*Summary, error) {
 	return s, nil
 }
 
-// Ledger gathers the exchanges of one run. Its memory does not depend on how many there are, but for one bit each.
+// Ledger gathers the exchanges of one run. Of each it keeps 27 bytes, whatever the number of its events.
 type Ledger struct {
 	manifest   *record.Manifest
 	table      []measure.Metric
@@ -37,7 +37,7 @@ type Ledger struct {
 	windows    []window       // of the stages, as planned
 	stages     []*account
 	servers    []Server // none where there is one only
-	seen       seen
+	rows       rows
 	recorded   int64
 	duplicates int64
 	last       time.Duration // last moment on record
@@ -49,7 +49,7 @@ func Begin(m *record.Manifest) (*Ledger, error) {
 	if len(m.Stages) == 0 {
 		return nil, fmt.Errorf("stages: must name at least one, got none")
 	}
-	l := &Ledger{manifest: m, table: measure.Table(), index: map[string]int{}, seen: seen{}}
+	l := &Ledger{manifest: m, table: measure.Table(), index: map[string]int{}, rows: rows{}}
 	for i, row := range l.table {
 		l.index[row.Name] = i
 	}
@@ -67,7 +67,9 @@ func Begin(m *record.Manifest) (*Ledger, error) {
 			}
 		}
 		l.windows = append(l.windows, w)
-		l.stages = append(l.stages, newAccount(len(l.table)))
+		a := newAccount(len(l.table))
+		a.little.From, a.little.To = int64(w.start), math.MaxInt64
+		l.stages = append(l.stages, a)
 	}
 	return l, nil
 }
@@ -85,13 +87,15 @@ func (l *Ledger) Add(x *record.Exchange) error {
 	if new(Outcomes).Of(x.Outcome) == nil {
 		return fmt.Errorf("request %d: outcome %d is none", x.Index, x.Outcome)
 	}
-	if !l.seen.add(x.Index) {
+	place, i, fresh := l.rows.claim(x.Index)
+	if !fresh {
 		l.duplicates++
 		return nil
 	}
 	l.recorded++
 	r := &l.reply
 	r.Read(x)
+	place.put(i, r, l.windows[x.Stage])
 	l.stages[x.Stage].add(r, l.table, l.windows[x.Stage])
 	l.clockIn(r)
 	if k := int64(len(l.servers)); k > 0 && !l.manifest.Stages[x.Stage].Warmup {
@@ -106,18 +110,34 @@ func (l *Ledger) clockIn(r *measure.Reply) {
 		l.last = max(l.last, r.Sent)
 		if a := l.during(r.Sent, r.Stage); a != nil {
 			a.writes++
+			count(&a.course.writes, r.Sent-a.begins(), 1)
 		}
 	}
 	if r.Ended {
 		l.last = max(l.last, r.Finish)
-		if a := l.during(r.Finish, r.Stage); a != nil && r.Outcome == record.Completed {
-			a.completions++
+		if a := l.during(r.Finish, r.Stage); a != nil {
+			if r.Outcome == record.Completed {
+				a.completions++
+				count(&a.course.completions, r.Finish-a.begins(), 1)
+			}
+			if r.WasSent {
+				count(&a.course.ends, r.Finish-a.begins(), 1)
+			}
+		}
+	}
+	if r.WasSent && r.Ended {
+		a := l.stages[r.Stage]
+		a.little.Stay(int64(r.Sent), int64(r.Finish))
+		a.lastEnd = max(a.lastEnd, int64(r.Finish))
+		for i, w := range l.windows {
+			l.stages[i].inFlight += max(min(r.Finish, w.end)-max(r.Sent, w.start), 0)
 		}
 	}
 	r.EachToken(func(at time.Duration, n int64) {
 		if a := l.during(at, r.Stage); a != nil {
 			a.outTokens += n
 			a.outputKnown = true
+			count(&a.course.tokens, at-a.begins(), n)
 		}
 	})
 	l.clockInput(r)
@@ -169,6 +189,10 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 		part := a.figures(l.table, stage.Kind, max(planned, recorded), w)
 		part.Name, part.Warmup, part.Arrivals.Asked = stage.Name, stage.Warmup, stage.Arrivals
 		part.StartMs, part.EndMs = stage.StartMs, stage.StartMs+float64(w.lasted)/1e6
+		if !stage.Warmup {
+			part.AllPlanned = l.estimates(i)
+			part.Steadiness = l.steadiness(i, w.lasted)
+		}
 		s.Stages = append(s.Stages, part)
 		if !stage.Warmup {
 			total.merge(a)
@@ -184,6 +208,30 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 	s.Run = l.run(e)
 	s.Warnings = l.warnings(s, e, total, tail)
 	return s
+}
+
+// steadiness looks at stage i together with the warm-up that came right before it with the same load.
+func (l *Ledger) steadiness(i int, lasted time.Duration) *Steadiness {
+	a := l.stages[i]
+	var warm *account
+	var warmed time.Duration
+	if i > 0 && sameLoad(&l.manifest.Stages[i-1], &l.manifest.Stages[i]) && l.windows[i-1].end == l.windows[i].start {
+		warm, warmed = l.stages[i-1], l.windows[i-1].length()
+	}
+	s := a.steadiness(lasted, warm, warmed)
+	gauge, known := int64(0), l.manifest.State.Complete && len(l.manifest.Loops) > 0
+	for _, loop := range l.manifest.Loops {
+		known = known && len(loop.InFlightNs) > i
+		if known {
+			gauge += loop.InFlightNs[i]
+		}
+	}
+	s.Little = a.balance(gauge, known)
+	return &s
+}
+
+func sameLoad(warmup, stage *record.Stage) bool {
+	return warmup.Warmup && warmup.Kind == stage.Kind && warmup.RatePerS == stage.RatePerS && warmup.Concurrency == stage.Concurrency
 }
 
 // planned is how many requests the stage should have on record. Random arrivals by time are counted as they are made, and a
@@ -238,6 +286,7 @@ func (l *Ledger) run(e *verdict.Evidence) Run {
 	m := l.manifest
 	r := Run{
 		Target: m.Target, Tool: m.Tool, Plan: m.Plan, Client: m.Client, Admission: m.Admission, Env: m.Env, Cause: m.State.Cause, GCCycles: m.State.GCCycles,
+		Loops:    loopsOf(m.Loops),
 		Complete: m.State.Complete && m.State.Cause == "" && e.Recorded == e.Planned,
 		EndMs:    Some(float64(l.last) / 1e6),
 	}

@@ -43,7 +43,8 @@ type Run struct {
 	EndMs     Number             `json:"end_ms"`          // last moment of the run, since its start
 	CPUMs     Number             `json:"cpu_ms"`          // user and system time of the client's process
 	GCCycles  int64              `json:"gc_cycles"`
-	Dials     Number             `json:"dials_in_run"` // connections made after the start; null where the run's end was not written
+	Dials     Number             `json:"dials_in_run"`    // connections made after the start; null where the run's end was not written
+	Loops     []Loop             `json:"loops,omitempty"` // each sender as a queue; left out where the run's end was not written
 }
 
 // Part is the figures of one stage, or of all measured stages. Requests belong to the stage in which they fall due.
@@ -73,6 +74,10 @@ type Part struct {
 
 	Events  Events  `json:"events"`
 	Metrics Metrics `json:"metrics"`
+
+	AllPlanned map[string]Planned `json:"all_planned,omitempty"` // by metric, of a measured stage
+	Correction Correction         `json:"correction"`            // latencies from due over those from send
+	Steadiness *Steadiness        `json:"steadiness,omitempty"`  // of a measured stage
 }
 
 // Arrivals sets how the requests of a stage came next to what was asked.

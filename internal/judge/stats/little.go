@@ -30,6 +30,9 @@ func (l *Little) Level(at, n int64) {
 	l.at, l.level = at, n
 }
 
+// Held says that requests were in flight for so many request-ns inside of the window, by a gauge that keeps only their sum.
+func (l *Little) Held(ns int64) { l.gauge.add(ns, 1) }
+
 // Stay adds one request on record.
 func (l *Little) Stay(start, end int64) {
 	if end < start {
