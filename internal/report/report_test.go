@@ -248,7 +248,7 @@ func TestTextSetsArrivalsNextToWhatWasAsked(t *testing.T) {
 func TestTextShowsNamesOf24Characters(t *testing.T) {
 	m, all := manifest(), exchanges()
 	m.Stages[1].Name, m.Stages[2].Name = "60/s, 8 connections more", "60/s, 8 connections more."
-	got, _, _ := strings.Cut(string(text(t, summarize(t, m, all))), "planned ")
+	got, _, _ := strings.Cut(string(text(t, summarize(t, m, all))), "\nplanned ")
 	if strings.Count(got, "60/s, 8 connections more  ") != 2 || strings.Count(got, "60/s, 8 connections mor…") != 2 {
 		t.Errorf("want a name of 24 characters whole and one of 25 cut, got:\n%s", got)
 	}
