@@ -43,6 +43,7 @@ type account struct {
 	notSentFiles           int64 // of notSent, those that waited for a connection the open-file limit did not allow
 	beyond                 int64 // unsent requests that fall due after the window: the run was stopped before
 	attempted, failed      int64
+	lengths, otherLengths  int64 // completed replies of a known and planned length; those of another
 }
 
 // bundled counts what came in completed replies of which the tokens are known and those of each event are not.
@@ -76,6 +77,12 @@ func (a *account) add(r *measure.Reply, table []measure.Metric, w window) {
 }
 
 func (a *account) addCounts(r *measure.Reply) {
+	if r.Usage.Known && r.PlannedOut > 0 {
+		a.lengths++
+		if r.Usage.Output != r.PlannedOut {
+			a.otherLengths++
+		}
+	}
 	switch {
 	case !r.OutputKnown:
 		a.uncounted++
@@ -209,11 +216,11 @@ func (a *account) evidence(s record.Stage, interrupted bool, index map[string]in
 		notSent, notSentCapped = a.notSentFiles, notSent-a.notSentFiles+notSentCapped
 	}
 	return verdict.Stage{
-		Name: s.Name, Open: s.Kind == "open", Slip: &a.slip,
+		Name: s.Name, Open: s.Kind == "open", Ramp: s.RateToPerS != 0 && s.RateToPerS != s.RatePerS, Slip: &a.slip,
 		TTFT: values(measure.TTFT), E2E: values(measure.E2E), ICL: values(measure.ICL), Lag: values(measure.ReceiveLag),
 		Due: a.due + notSent, InWindow: a.inWindow, Capped: a.capped, Barred: a.delays.FileLimit.Requests + a.notSentFiles,
 		NotSent: notSent, NotSentCapped: notSentCapped,
-		Attempted: attempted, Failed: failed,
+		Attempted: attempted, Failed: failed, Lengths: a.lengths, OtherLengths: a.otherLengths,
 	}
 }
 

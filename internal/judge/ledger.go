@@ -20,6 +20,9 @@ func Summarize(dir string) (*Summary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("manifest of %s: %w", dir, err)
 	}
+	if l.health, err = record.ReadHealth(dir); err != nil {
+		return nil, err
+	}
 	tail, err := record.ReadLog(dir, l.Add)
 	if err != nil {
 		return nil, fmt.Errorf("judge %s: %w", dir, err)
@@ -38,6 +41,7 @@ type Ledger struct {
 	stages     []*account
 	servers    []Server // none where there is one only
 	rows       rows
+	health     []record.Health
 	recorded   int64
 	duplicates int64
 	last       time.Duration // last moment on record
@@ -174,7 +178,8 @@ func (l *Ledger) during(at time.Duration, guess int) *account {
 func (l *Ledger) Finish(tail record.Tail) *Summary {
 	m := l.manifest
 	s := &Summary{Schema: SummarySchema, Stages: []Part{}}
-	e := &verdict.Evidence{Client: m.Client, Admission: m.Admission, Clock: m.Clock, Loops: m.Loops, State: m.State, CPUs: m.Env.CPUs, Recorded: l.recorded, Duplicates: l.duplicates}
+	e := &verdict.Evidence{Client: m.Client, Admission: m.Admission, Clock: m.Clock, Loops: m.Loops, State: m.State, CPUs: m.Env.CPUs, Recorded: l.recorded, Duplicates: l.duplicates,
+		Health: l.health, PlanIDs: m.Plan, FixedLength: fixedLength(m)}
 	total := newAccount(len(l.table))
 	var all sum
 	for i, stage := range m.Stages {
@@ -197,15 +202,18 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 		if !stage.Warmup {
 			total.merge(a)
 			all.add(part, w)
-			e.Stages = append(e.Stages, a.evidence(stage, e.Interrupted(), l.index))
+			found := a.evidence(stage, e.Interrupted(), l.index)
+			addQuality(&found, &part)
+			e.Stages = append(e.Stages, found)
 		}
 	}
 	s.Total = total.figures(l.table, all.kind, all.requests, all.spans)
 	s.Total.Arrivals = Arrivals{} // its stages do not begin at the same moment
 	s.Total.Name, s.Total.StartMs, s.Total.EndMs = "total", all.startMs, all.endMs
 	s.Servers = l.servers
-	s.Verdict = verdict.Judge(e)
 	s.Run = l.run(e)
+	e.Queues = queues(s.Run.Loops)
+	s.Verdict = verdict.Judge(e)
 	s.Warnings = l.warnings(s, e, total, tail)
 	return s
 }

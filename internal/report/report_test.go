@@ -215,7 +215,7 @@ func TestTextNamesTheFilesThatAreThere(t *testing.T) {
 	if err := report.WriteSummary(dir, s); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(text(t, s)); !strings.HasSuffix(got, dir+": summary.json, manifest.json, exchanges.tare\n") {
+	if got := string(text(t, s)); !strings.HasSuffix(got, dir+": summary.json, verdict.json, manifest.json, exchanges.tare\n") {
 		t.Errorf("after the summary is written, got:\n%s", got)
 	}
 }

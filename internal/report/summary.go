@@ -10,42 +10,69 @@ import (
 	"path/filepath"
 
 	"tare/internal/judge"
+	"tare/internal/judge/verdict"
 )
 
 // SummaryFile is the name of the summary in a run directory.
 const SummaryFile = "summary.json"
 
+// VerdictFile is the name of the verdict alone, and VerdictSchema its format and version.
+const (
+	VerdictFile   = "verdict.json"
+	VerdictSchema = "tare.verdict/v1"
+)
+
 // JSON writes s as summary.json holds it, described in docs/summary.md.
 func JSON(w io.Writer, s *judge.Summary) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(s); err != nil {
-		return fmt.Errorf("write summary: %w", err)
-	}
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
-// WriteSummary puts summary.json into the run directory dir in one step: a reader sees the old one or the new one whole.
-func WriteSummary(dir string, s *judge.Summary) error {
-	f, err := os.CreateTemp(dir, SummaryFile+".*")
-	if err != nil {
-		return fmt.Errorf("write summary: %w", err)
-	}
-	defer os.Remove(f.Name()) // finds nothing once renamed
-	if err := fill(f, s); err != nil {
-		return fmt.Errorf("write summary: %w", err)
-	}
-	if err := os.Rename(f.Name(), filepath.Join(dir, SummaryFile)); err != nil {
+	if err := encode(w, s); err != nil {
 		return fmt.Errorf("write summary: %w", err)
 	}
 	return nil
 }
 
-func fill(f *os.File, s *judge.Summary) error {
-	err := JSON(f, s)
+func encode(w io.Writer, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// WriteSummary puts summary.json and verdict.json into the run directory dir, each in one step: a reader sees the old one or
+// the new one whole.
+func WriteSummary(dir string, s *judge.Summary) error {
+	if err := replace(dir, SummaryFile, s); err != nil {
+		return fmt.Errorf("write summary: %w", err)
+	}
+	v := struct {
+		Schema string `json:"schema"`
+		verdict.Verdict
+	}{VerdictSchema, s.Verdict}
+	if err := replace(dir, VerdictFile, &v); err != nil {
+		return fmt.Errorf("write verdict: %w", err)
+	}
+	return nil
+}
+
+// replace puts v as JSON into the place of a file.
+func replace(dir, name string, v any) error {
+	f, err := os.CreateTemp(dir, name+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // finds nothing once renamed
+	if err := fill(f, v); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(dir, name))
+}
+
+func fill(f *os.File, v any) error {
+	err := encode(f, v)
 	if err == nil {
 		err = f.Chmod(0o644)
 	}

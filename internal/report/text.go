@@ -51,18 +51,27 @@ func Text(w io.Writer, s *judge.Summary) error {
 
 func writeVerdict(b *bytes.Buffer, s *judge.Summary) {
 	wrap(b, fmt.Sprintf("%s: ", s.Verdict.Class), s.Verdict.Reason)
+	unseen := []string{}
 	for _, g := range s.Verdict.Gates {
-		if g.Level != verdict.Failed && g.Level != verdict.Unobservable {
-			continue
-		}
 		where := ""
 		if g.Stage != "" {
 			where = ", stage " + g.Stage
 		}
-		wrap(b, fmt.Sprintf("  %-12s  ", g.Level), fmt.Sprintf("%s %s: %s%s", g.ID, g.Name, g.Measured, where))
-		if g.Level == verdict.Failed {
+		text := fmt.Sprintf("%s %s: %s%s", g.ID, g.Name, g.Measured, where)
+		switch {
+		case g.Level == verdict.Unobservable && !g.Advisory:
+			unseen = append(unseen, text)
+		case g.Level == verdict.Failed:
+			level := string(g.Level)
+			if g.Advisory {
+				level = "doubtful"
+			}
+			wrap(b, fmt.Sprintf("  %-12s  ", level), text)
 			wrap(b, "                hint: ", g.Hint)
 		}
+	}
+	if len(unseen) > 0 {
+		wrap(b, "  unobservable  ", strings.Join(unseen, " · "))
 	}
 	b.WriteByte('\n')
 }
@@ -431,7 +440,7 @@ func writeFiles(b *bytes.Buffer, s *judge.Summary) {
 		return
 	}
 	there := []string{}
-	for _, name := range []string{SummaryFile, record.ManifestFile, record.ExchangesFile, record.HealthFile} {
+	for _, name := range []string{SummaryFile, VerdictFile, record.ManifestFile, record.ExchangesFile, record.HealthFile} {
 		if _, err := os.Stat(filepath.Join(s.Dir, name)); err == nil {
 			there = append(there, name)
 		}

@@ -15,6 +15,12 @@ type Evidence struct {
 	State     record.State
 	CPUs      int // usable by the client's process; 0 when unknown
 
+	Health      []record.Health // none in a run directory without the file
+	Queues      []Queue         // of loops with a thread of their own and kernel stamps
+	PlanIDs     record.PlanIDs
+	FixedLength bool // replies were to go on to their planned length
+	Runs        int  // of the same load, this one included; 0 counts as one
+
 	Planned    int64 // requests of all stages, warm-up included
 	Recorded   int64 // exchanges in the log, each index counted once
 	Duplicates int64 // exchanges whose index had been seen before
@@ -43,6 +49,7 @@ func (e *Evidence) Interrupted() bool { return e.State.Cause != "" }
 type Stage struct {
 	Name string
 	Open bool // requests follow a schedule
+	Ramp bool // whose rate changes
 
 	// Slip is FirstWrite − Due of the requests sent, less what the user or the server's side is answerable for: requests
 	// held back by the declared in-flight limit are left out, and the time a connection took to be dialled is taken off.
@@ -60,4 +67,65 @@ type Stage struct {
 
 	Attempted int64 // requests that were sent or that could not get a connection
 	Failed    int64 // of them, those that did not complete
+
+	DialNs       float64 // longest slip of a request that waited for a connection to be dialled
+	Lengths      int64   // completed replies whose tokens the server counted and the plan had given
+	OtherLengths int64   // of them, those of another length
+
+	Arrivals   []Dispersion
+	Correction Correction
+	Balance    Balance
+	Course     Course
+	Drift      Drift
+	Estimates  []Estimate // p50 and p99 of TTFT and E2E from due
+}
+
+// Queue is an event loop's mean wait and the model that comes nearest to it.
+type Queue struct {
+	WaitMs float64
+	Fits   string
+	Ratio  float64 // expected over measured
+	Close  bool    // within a factor of two
+}
+
+// Dispersion is the index of dispersion of the counts in spans of one length.
+type Dispersion struct {
+	Span          string
+	Planned, Sent float64
+	Known         bool
+}
+
+// Correction is by what share latencies from due exceed those from send.
+type Correction struct {
+	Metric   string
+	P50, P99 float64
+	Known    bool
+}
+
+// Balance is the mean number in flight by gauge and by records, and the share by which they differ.
+type Balance struct {
+	Gauge, Records, Gap float64
+	Known               bool
+}
+
+// Course is how the stage went over time.
+type Course struct {
+	Steady                  bool
+	DeclaredNs, SuggestedNs float64
+	WindowNs                float64
+}
+
+// Drift is the growth of the requests in flight over the window with its standard error, and their mean.
+type Drift struct {
+	Growth, Error, InFlight float64
+	Known                   bool
+}
+
+// Estimate is a percentile over all planned requests.
+type Estimate struct {
+	Metric, Level string
+	Effective     float64
+	Withheld      string
+	HalfWidth     float64 // of its 95 % interval, as a share
+	HasWidth      bool
 }

@@ -14,7 +14,7 @@ import (
 // rule is a gate before it has been held against anything.
 type rule struct {
 	id, name, text, hint string
-	blames               Class
+	blames               Class // empty for an advisory rule: it stands between a run and CERTIFIED, and condemns none
 	find                 func(*Evidence) []finding
 }
 
@@ -30,7 +30,7 @@ type finding struct {
 
 func (r rule) gate(e *Evidence) Gate {
 	worst := worstOf(r.find(e)...)
-	g := Gate{ID: r.id, Name: r.name, Rule: r.text, Measured: worst.measured, Stage: worst.stage, Level: worst.level, blames: r.blames}
+	g := Gate{ID: r.id, Name: r.name, Rule: r.text, Measured: worst.measured, Stage: worst.stage, Level: worst.level, Advisory: r.blames == "", blames: r.blames}
 	if worst.blames != "" {
 		g.blames = worst.blames
 	}
@@ -57,10 +57,46 @@ func rules() []rule {
 			"lag is seen with kernel receive stamps only (Linux, streamed replies); a high one means too few loops or cores", InvalidClient, eachStage(lag)},
 		{"C8", "loop load", "CPU time over wall time of the busiest loop (of the process and its processors, where loops have no thread of their own) ≤ 0.7; certified 0.5",
 			"more loops, more cores or a lower rate", InvalidClient, loopLoad},
+		{"C8a", "busiest core", "share of any second that the machine's busiest core was busy ≤ 0.9; certified 0.7",
+			"give the client a core of its own: what else runs there may delay it", "", overHealth(busiestCore)},
+		{"C8b", "stolen time", "share of any five seconds that the host took the processors away ≤ 2 %; certified 0.5 %",
+			"run the client on a machine that shares its processors with nobody", "", stolen},
+		{"C8c", "throttling", "time that the CPU limit of the client's control group stopped it ≤ 1 % of any second; certified 0",
+			"raise the container's CPU limit", "", overHealth(throttled)},
+		{"C8d", "run queue", "share of the time that a loop was ready and another ran ≤ 5 %; certified 1 %",
+			"something else wants the client's core: move it, or give the client more", "", runQueue},
+		{"C9a", "collector pauses", "p99 of the pauses for garbage collection in any second ≤ 1 ms; certified 0.25 ms",
+			"give the client more memory", "", overHealth(pauses)},
+		{"C9b", "scheduler latency", "p99 of the time that goroutines were ready and did not run, in any second ≤ 2 ms; certified 0.5 ms. Engines without loops only",
+			"more cores, or engine epoll", "", scheduler},
+		{"C10", "room", "share in use of open files and of local ports ≤ 0.95; certified 0.8",
+			"raise the limit of open files (ulimit -n), widen net.ipv4.ip_local_port_range", "", overHealth(room)},
+		{"C11", "resent segments", "TCP segments sent again ≤ 1 %; certified 0.1 %",
+			"the network loses packets: latencies hold its time-outs", "", resends},
 		{"C12", "clock step", "largest step between the wall clock and the monotonic clock ≤ 1 ms",
 			"let the clock be slewed, not stepped, during a run", InvalidClient, clockStep},
+		{"C13", "queue model", "the mean wait of each loop is within a factor of two of what a model of queues expects, or below 0.2 ms",
+			"something other than its own queue stopped the client: other processes, a suspended machine", "", models},
+		{"C14", "correction", "latencies from due and from send both stand in the report", "", InvalidStats, eachStage(corrected)},
+		{"W1", "plan ids", "the hashes of the plan cover it whole", "let the run end by itself", InvalidWorkload, planIDs},
+		{"W4", "arrivals", "dispersion of the counts sent over 1, 10 and 60 s = that planned, ± max(20 %, 0.2); certified ± max(5 %, 0.05)",
+			"the client could not keep the pattern: lower the rate or give it more cores; longer stages show it better", InvalidWorkload, eachStage(arrivals)},
+		{"W6", "output lengths", "with workload.ignore_eos, replies of another length than planned ≤ 0.1 %",
+			"the server stops early or does not know the option", InvalidWorkload, eachStage(outputs)},
 		{"T1", "accounted", "every planned request has exactly one record",
 			"the records of a killed run end early: its numbers are those of the part that was written", InvalidStats, accounted},
+		{"T2", "Little's law", "time in flight by the senders' gauge = that of the records, ± 0.1 %",
+			"records are lost, doubled or stamped wrongly: keep the run directory, and report it", InvalidStats, eachStage(balance)},
+		{"T3", "warm-up", "a steady state was seen; certified: the declared warm-up is as long as MSER-5 suggests, and the window three times the E2E p99",
+			"declare a longer warm-up, or a longer stage", InvalidStats, eachStage(warmup)},
+		{"T4", "drift", "growth of the requests in flight over the window, less 2.33 standard errors ≤ max(50 % of their mean, 10); certified max(5 %, 1)",
+			"the server does not keep up, or its latencies are long for the stage: they say how long the stage was", "", eachStage(drift)},
+		{"T5", "independent requests", "percentiles that too few independent requests back are withheld; certified: TTFT and E2E p50 and p99 are shown",
+			"a longer stage", InvalidStats, eachStage(backing)},
+		{"T6", "interval", "half of the 95 % interval of the median TTFT and E2E ≤ 10 %; certified 5 %",
+			"a longer stage", InvalidStats, eachStage(width)},
+		{"T7", "all planned", "percentiles over all planned requests stand beside those of the completed", "", InvalidStats, eachStage(overAll)},
+		{"T9", "replications", "certified: five runs of the same load", "repeat the run: --repeat 5", InvalidStats, replicated},
 		{"S5", "errors", "requests that did not complete ≤ 1 %; certified 0.1 %",
 			"see the outcomes and their messages; a failing server answers the rest faster", InvalidServer, eachStage(errorShare)},
 	}

@@ -2,7 +2,9 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,15 +25,16 @@ type Gate struct {
 	Level    Level  `json:"level"`
 	Hint     string `json:"hint,omitempty"` // what to do, for a gate that failed or could not be observed
 
+	Advisory bool `json:"advisory,omitempty"` // it condemns no run, and stands between it and CERTIFIED
+
 	blames Class
 }
 
 // Class is the judgement in one word.
-//
-// Note: CERTIFIED asks for replications and so cannot be the class of a single run.
 type Class string
 
 const (
+	Certified       Class = "CERTIFIED" // several runs of one load, each of which passed every gate at that level
 	Valid           Class = "VALID"
 	InvalidClient   Class = "INVALID-CLIENT"   // the latencies hold the client's own delays, or the load was not offered
 	InvalidWorkload Class = "INVALID-WORKLOAD" // what was sent is not what was planned
@@ -77,7 +80,7 @@ func Judge(e *Evidence) Verdict {
 		}
 	}
 	v.Reason = "no gate failed: in every measured stage the client's own delay stayed within its share of what it measured"
-	if ids := v.ids(Unobservable); len(ids) > 0 {
+	if ids := v.unseen(); len(ids) > 0 {
 		v.Reason = "no gate failed, but this run could not show " + strings.Join(ids, ", ")
 	}
 	switch {
@@ -89,12 +92,49 @@ func Judge(e *Evidence) Verdict {
 	return v
 }
 
+// short lists what stands between the run and CERTIFIED, but for replications.
+func (v *Verdict) short() (ids []string) {
+	for _, g := range v.Gates {
+		if g.ID != replications && g.Level != CertifiedLevel && g.Level != NotApplicable {
+			ids = append(ids, g.ID+" "+g.Name)
+		}
+	}
+	return ids
+}
+
+const replications = "T9"
+
+// Certify is the judgement on several runs of one load by those on each: the worst of them, or CERTIFIED.
+func Certify(runs []Verdict) Verdict {
+	worst := slices.MaxFunc(runs, func(a, b Verdict) int { return cmp.Compare(severity(a.Class), severity(b.Class)) })
+	if worst.Class != Valid {
+		return Verdict{Class: worst.Class, Reason: worst.Reason}
+	}
+	if len(runs) < CertifiedRuns {
+		return Verdict{Class: Valid, Reason: fmt.Sprintf("no gate failed in %d runs; CERTIFIED asks for %d", len(runs), CertifiedRuns)}
+	}
+	for i := range runs {
+		if ids := runs[i].short(); len(ids) > 0 {
+			return Verdict{Class: Valid, Reason: fmt.Sprintf("no gate failed in %d runs; not certified in run %d: %s", len(runs), i+1, strings.Join(ids, ", "))}
+		}
+	}
+	return Verdict{Class: Certified, Reason: fmt.Sprintf("every gate passed at the certified level in each of %d runs", len(runs))}
+}
+
+// severity orders classes from good to bad.
+func severity(c Class) int {
+	if i := slices.Index(blame(), c); i >= 0 {
+		return len(blame()) - i
+	}
+	return 0
+}
+
 func accuse(e *Evidence, class Class, failed []Gate, others int) string {
 	meaning := map[Class]string{
 		InvalidClient:   "the latencies hold delays of the client's own",
 		InvalidWorkload: "what was sent is not what was planned",
 		InvalidServer:   "too many requests failed for the latencies of the rest to stand for the load",
-		InvalidStats:    "the records do not cover the whole run",
+		InvalidStats:    "the records do not carry the figures",
 	}[class]
 	first := failed[0]
 	if e.idle() {
@@ -122,11 +162,19 @@ func (v *Verdict) failed(class Class) (gates []Gate) {
 	return gates
 }
 
-func (v *Verdict) count(l Level) int { return len(v.ids(l)) }
-
-func (v *Verdict) ids(l Level) (ids []string) {
+func (v *Verdict) count(l Level) (n int) {
 	for _, g := range v.Gates {
-		if g.Level == l {
+		if g.Level == l && !g.Advisory {
+			n++
+		}
+	}
+	return n
+}
+
+// unseen names the gates that count and could not be observed.
+func (v *Verdict) unseen() (ids []string) {
+	for _, g := range v.Gates {
+		if g.Level == Unobservable && !g.Advisory {
 			ids = append(ids, g.ID+" "+g.Name)
 		}
 	}

@@ -1,0 +1,147 @@
+package verdict
+
+import (
+	"fmt"
+
+	"tare/internal/record"
+)
+
+// The gates on the machine look at what may have delayed the client. Whether it did is what slip and receive lag say, which
+// are measured: so that these only stand between a run and CERTIFIED.
+
+// overHealth judges a figure of each sample; ok is false where the sample does not hold it.
+func overHealth(of func(*record.Health) (found finding, ok bool)) func(*Evidence) []finding {
+	return func(e *Evidence) (all []finding) {
+		for i := range e.Health {
+			if found, ok := of(&e.Health[i]); ok {
+				all = append(all, found)
+			}
+		}
+		if len(all) == 0 {
+			all = append(all, finding{level: Unobservable, measured: "not told by this system, or the run has no health.jsonl"})
+		}
+		return all
+	}
+}
+
+// leastSpan is the shortest span, in ms, that a share of processor time is taken from.
+const leastSpan = 500
+
+func busiestCore(h *record.Health) (finding, bool) {
+	if len(h.Cores) == 0 || h.SpanMs < leastSpan {
+		return finding{}, false
+	}
+	core, busy := 0, 0.0
+	for i, c := range h.Cores {
+		if c.Busy > busy {
+			core, busy = i, c.Busy
+		}
+	}
+	level, strain := against(busy, 0.7, 0.9)
+	return finding{level: level, strain: strain, measured: fmt.Sprintf("core %d at %.2f by %s (limit 0.9)", core, busy, moment(h))}, true
+}
+
+func moment(h *record.Health) string { return span(h.AtMs * 1e6) }
+
+// stolen looks at five seconds at a time.
+func stolen(e *Evidence) (all []finding) {
+	const samples = 5
+	for i := 0; i+samples <= len(e.Health) || i == 0 && len(e.Health) > 0; i++ {
+		part := e.Health[i:min(i+samples, len(e.Health))]
+		took, spans := 0.0, 0.0
+		for j := range part {
+			for _, c := range part[j].Cores {
+				took += c.Steal * part[j].SpanMs
+				spans += part[j].SpanMs
+			}
+		}
+		if spans == 0 {
+			continue
+		}
+		level, strain := against(took/spans, 0.005, 0.02)
+		all = append(all, finding{level: level, strain: strain, measured: fmt.Sprintf("%.2f %% of five seconds from %s on (limit 2 %%)", 100*took/spans, moment(&part[0]))})
+	}
+	if len(all) == 0 {
+		return []finding{{level: Unobservable, measured: "not told by this system, or the run has no health.jsonl"}}
+	}
+	return all
+}
+
+func throttled(h *record.Health) (finding, bool) {
+	if h.Throttling == nil {
+		return finding{}, false
+	}
+	level, strain := against(h.Throttling.StoodMs, 0, 0.01*h.SpanMs)
+	return finding{level: level, strain: strain, measured: fmt.Sprintf("stood for %s in %s by %s", span(h.Throttling.StoodMs*1e6), span(h.SpanMs*1e6), moment(h))}, true
+}
+
+// runQueue takes the time that loops with a thread of their own were kept from running; else that of the client.
+func runQueue(e *Evidence) (all []finding) {
+	for i, l := range e.Loops {
+		if l.WallNs > 0 && l.CPUNs > 0 {
+			share := float64(l.RunQueueNs) / float64(l.WallNs)
+			level, strain := against(share, 0.01, 0.05)
+			all = append(all, finding{level: level, strain: strain, measured: fmt.Sprintf("loop %d ready and not running for %.2g %% of the time (limit 5 %%)", i, 100*share)})
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return overHealth(func(h *record.Health) (finding, bool) {
+		if h.RunQueue == nil || h.SpanMs < leastSpan {
+			return finding{}, false
+		}
+		share := h.RunQueue.Ms / h.SpanMs
+		level, strain := against(share, 0.01, 0.05)
+		return finding{level: level, strain: strain, measured: fmt.Sprintf("threads ready and not running for %.2g %% of the time by %s (limit 5 %%)", 100*share, moment(h))}, true
+	})(e)
+}
+
+func pauses(h *record.Health) (finding, bool) {
+	level, strain := against(h.Pauses.P99Ms, 0.25, 1)
+	return finding{level: level, strain: strain, measured: fmt.Sprintf("p99 %s of %d pauses by %s (limit 1.00ms)", span(h.Pauses.P99Ms*1e6), h.Pauses.N, moment(h))}, true
+}
+
+// scheduler says nothing on loops, which have threads and processors of their own.
+func scheduler(e *Evidence) []finding {
+	if e.Client.Engine == "epoll" {
+		return []finding{{level: NotApplicable, measured: "event loops do not wait for Go's scheduler"}}
+	}
+	return overHealth(func(h *record.Health) (finding, bool) {
+		level, strain := against(h.Scheduler.P99Ms, 0.5, 2)
+		return finding{level: level, strain: strain, measured: fmt.Sprintf("p99 %s by %s (limit 2.00ms)", span(h.Scheduler.P99Ms*1e6), moment(h))}, true
+	})(e)
+}
+
+func room(h *record.Health) (finding, bool) {
+	var all []finding
+	for _, r := range []struct {
+		what string
+		of   *record.Room
+	}{{"open files", h.Files}, {"local ports", h.Ports}} {
+		if r.of == nil || r.of.Limit <= 0 {
+			continue
+		}
+		share := float64(r.of.Used) / float64(r.of.Limit)
+		level, strain := against(share, 0.8, 0.95)
+		all = append(all, finding{level: level, strain: strain, measured: fmt.Sprintf("%d of %d %s in use by %s", r.of.Used, r.of.Limit, r.what, moment(h))})
+	}
+	return worstOf(all...), len(all) > 0
+}
+
+// resends takes the run as a whole: a second has too few segments to tell a share of a thousandth.
+func resends(e *Evidence) []finding {
+	var sent, again int64
+	known := false
+	for i := range e.Health {
+		if t := e.Health[i].TCP; t != nil {
+			known, sent, again = true, sent+t.Sent, again+t.Resents
+		}
+	}
+	if !known {
+		return []finding{{level: Unobservable, measured: "not told by this system, or the run has no health.jsonl"}}
+	}
+	share := float64(again) / float64(max(sent, 1))
+	level, strain := against(share, 0.001, 0.01)
+	return []finding{{level: level, strain: strain, measured: fmt.Sprintf("%d of %d segments (limit 1 %%)", again, sent)}}
+}
