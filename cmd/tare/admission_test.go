@@ -75,7 +75,7 @@ func TestAPlanIsHeldAgainstTheCalibration(t *testing.T) {
 			s.Load.Duration = 0
 		}, share: 0.8, refused: true},
 		{name: "a closed loop", load: func(s *plan.Spec) { s.Load.Concurrency = 60 }, said: "closed loop", warning: "lock-step, 60 of them take 0.60"},
-		{name: "other answers", load: func(s *plan.Spec) { s.Load.Rate, s.Workload.OutputTokens = 800, 400 }, said: "not known for such a load"},
+		{name: "other answers", load: func(s *plan.Spec) { s.Load.Rate, s.Workload.OutputTokens = 800, "400" }, said: "not known for such a load"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			calibrated(t, loadOf(t, func(s *plan.Spec) { s.Load.Rate = 1 }))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -267,7 +268,7 @@ func (b bench) trialSpec(events int) plan.Spec {
 	s.Target.Insecure = b.shape.TLS
 	s.Target.APIKeyEnv = ""
 	s.Workload, s.Client = b.spec.Workload, b.spec.Client
-	s.Workload.OutputTokens = events
+	s.Workload.OutputTokens = plan.Lengths(strconv.Itoa(events))
 	s.Load.Duration, s.Load.Drain = trialWindow, 5*time.Second
 	return s
 }

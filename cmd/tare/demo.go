@@ -89,7 +89,7 @@ func demoSpec(url, out string) plan.Spec {
 		{Name: "60/s", Rate: demoOverload, Duration: 6 * time.Second, Gap: time.Second},
 		{Name: "60/s, 8 connections", Rate: demoOverload, Duration: 6 * time.Second, Gap: 4 * time.Second, MaxInFlight: demoSlots},
 	}
-	spec.Workload.InputTokens, spec.Workload.OutputTokens = 32, demoTokens
+	spec.Workload.InputTokens, spec.Workload.OutputTokens = "32", plan.Lengths(strconv.Itoa(demoTokens))
 	return spec
 }
 

@@ -61,11 +61,43 @@ var specFlags = []specFlag{
 	{name: "think-process", key: "load.think_process", kind: "name", usage: "think times: constant or exponential", words: []string{plan.ThinkConstant, plan.ThinkExponential}},
 	{name: "max-in-flight", key: "load.max_in_flight", kind: "n", usage: "admission limit of open stages; the wait counts from due"},
 
-	{name: "input-tokens", key: "workload.input_tokens", kind: "n", usage: "prompt length"},
-	{name: "output-tokens", key: "workload.output_tokens", kind: "n", usage: "answer length asked for"},
+	{name: "input-tokens", key: "workload.input_tokens", kind: "lengths", usage: "prompt length: a number, or like 'normal(512,128)'; see docs/workloads.md"},
+	{name: "output-tokens", key: "workload.output_tokens", kind: "lengths", usage: "answer length asked for, likewise"},
 	{name: "ignore-eos", key: "workload.ignore_eos", usage: "ask the server to go on to --output-tokens"},
 	{name: "temperature", key: "workload.temperature", kind: "t", usage: "sampling temperature"},
 	{name: "top-p", key: "workload.top_p", kind: "p", usage: "nucleus sampling"},
+	{name: "sampling", key: "workload.sampling", kind: "name", usage: "what they are unless given: greedy or product", words: []string{plan.SamplingGreedy, plan.SamplingProduct}},
+	{name: "sampling-seed", key: "workload.sampling_seed", kind: "n", usage: "seed that the server is to sample with"},
+	{name: "text", key: "workload.text", kind: "name", usage: "prompts of words, markov, corpus, random or ids", words: []string{plan.TextWords, plan.TextMarkov, plan.TextCorpus, plan.TextRandom, plan.TextIDs}},
+	{name: "text-file", key: "workload.text_file", kind: "file", usage: "text that markov and corpus take words from"},
+	{name: "tokenizer", key: "workload.tokenizer", kind: "file", usage: "the model's tokenizer, or embedded"},
+	{name: "chat-template", key: "workload.chat_template", kind: "file", usage: "the model's chat template, whose tokens count too"},
+	{name: "system-tokens", key: "workload.system_tokens", kind: "n", usage: "length of a system message that all requests have"},
+	{name: "prefix-groups", key: "workload.prefix.groups", kind: "n", usage: "number of prefixes that prompts share"},
+	{name: "prefix-tokens", key: "workload.prefix.tokens", kind: "n", usage: "their length, beside --input-tokens"},
+	{name: "prefix-zipf", key: "workload.prefix.zipf", kind: "s", usage: "how unlike they are used; 0 for all alike"},
+	{name: "cache", key: "workload.cache", kind: "name", usage: "as-is, cold, salted or warm", words: []string{plan.CacheAsIs, plan.CacheCold, plan.CacheSalted, plan.CacheWarm}},
+	{name: "class", key: "workload.classes", kind: "name=N,weight=W", usage: "a kind of requests (repeatable); further keys: see docs/spec.md"},
+	{name: "tools", key: "workload.tools", kind: "file", usage: "definitions of tools that each request has"},
+	{name: "images", key: "workload.images.count", kind: "n", usage: "pictures beside each prompt"},
+	{name: "image-width", key: "workload.images.width", kind: "pixels", usage: "their width"},
+	{name: "image-height", key: "workload.images.height", kind: "pixels", usage: "their height"},
+	{name: "image-format", key: "workload.images.format", kind: "name", usage: "png or jpeg", words: []string{"png", "jpeg"}},
+	{name: "dataset", key: "workload.dataset.file", kind: "file", usage: "conversations and prompts from a file"},
+	{name: "dataset-format", key: "workload.dataset.format", kind: "name", usage: "its form, where it is not told by the file"},
+	{name: "dataset-preset", key: "workload.dataset.preset", kind: "name", usage: "which rows: the rules of vllm, sglang, guidellm, inference-perf"},
+	{name: "dataset-columns", key: "workload.dataset.columns", kind: "'USE=NAME …'", usage: "columns: 'prompt=question output=answer'"},
+	{name: "dataset-template", key: "workload.dataset.template", kind: "text", usage: "prompt of several columns: 'Q: {{question}}'"},
+	{name: "dataset-turns", key: "workload.dataset.turns", kind: "name", usage: "whole, first-two, each-human or chat"},
+	{name: "dataset-order", key: "workload.dataset.order", kind: "name", usage: "file, shuffled or python"},
+	{name: "dataset-output", key: "workload.dataset.output", kind: "name", usage: "recorded lengths, or those asked for", words: []string{plan.OutputRecorded, plan.OutputAsked}},
+	{name: "trace", key: "workload.trace.file", kind: "file", usage: "replay a recording of real load"},
+	{name: "trace-format", key: "workload.trace.format", kind: "name", usage: "its form, where it is not told by the file"},
+	{name: "trace-scale", key: "workload.trace.scale", kind: "factor", usage: "multiply its times: 0.5 is twice the rate"},
+	{name: "trace-thin", key: "workload.trace.thin", kind: "fraction", usage: "send only this part of its requests"},
+	{name: "trace-from", key: "workload.trace.from", kind: "duration", usage: "start of the part that is used"},
+	{name: "trace-until", key: "workload.trace.until", kind: "duration", usage: "end of that part"},
+	{name: "trace-sort", key: "workload.trace.sort", usage: "put its times in order"},
 
 	{name: "engine", key: "client.engine", kind: "name", usage: "auto, epoll or goroutine", words: []string{"auto", "epoll", "goroutine"}},
 	{name: "loops", key: "client.loops", kind: "n", usage: "event loops or pacers; 0 to choose"},
@@ -168,11 +200,17 @@ func defaultTexts() map[string]string {
 		panic(err) // the defaults do not print
 	}
 	texts := map[string]string{}
-	for section, keys := range sections {
-		keys, _ := keys.(map[string]any)
-		for key, value := range keys {
-			texts[section+"."+key] = fmt.Sprint(value)
-		}
-	}
+	flatten(texts, "", sections)
 	return texts
+}
+
+// flatten puts the values of sections under their dotted names.
+func flatten(to map[string]string, prefix string, sections map[string]any) {
+	for name, value := range sections {
+		if below, ok := value.(map[string]any); ok {
+			flatten(to, prefix+name+".", below)
+			continue
+		}
+		to[prefix+name] = fmt.Sprint(value)
+	}
 }

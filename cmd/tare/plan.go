@@ -47,6 +47,7 @@ were drawn, and the ids. Equal ids mean the same load, on every machine.`,
 		if err != nil {
 			return misused(err, "")
 		}
+		defer p.Close()
 		if dir != "" {
 			if err := storePlan(c.Context(), dir, p); err != nil {
 				return err

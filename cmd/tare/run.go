@@ -93,15 +93,16 @@ func runSpec(c *cobra.Command, spec plan.Spec, stored *storedPlan, o runOptions)
 		_, err := c.OutOrStdout().Write(spec.YAML())
 		return err
 	}
-	l, err := newLoad(spec)
+	l, err := freezeLoad(spec, func(spec plan.Spec, secrets []string) (*plan.Plan, dialect.Dialect, error) {
+		if o.plan != "" {
+			return stored.freeze(c.Context(), o.plan, spec, secrets)
+		}
+		return freeze(spec, secrets)
+	})
 	if err != nil {
 		return misused(err, "")
 	}
-	if o.plan != "" {
-		if l.plan, err = stored.requests(c.Context(), o.plan, l.plan); err != nil {
-			return err
-		}
-	}
+	defer l.plan.Close()
 	notices := io.Discard
 	if !o.quiet {
 		notices = c.ErrOrStderr()
@@ -133,7 +134,10 @@ type load struct {
 }
 
 // newLoad freezes a spec. Its errors are the user's.
-func newLoad(spec plan.Spec) (load, error) {
+func newLoad(spec plan.Spec) (load, error) { return freezeLoad(spec, freeze) }
+
+// freezeLoad is newLoad with a plan from elsewhere.
+func freezeLoad(spec plan.Spec, freeze func(plan.Spec, []string) (*plan.Plan, dialect.Dialect, error)) (load, error) {
 	bare, err := dialect.For(spec.Target.Endpoint, dialectOptions(spec, nil)) // its secrets come from the target
 	if err != nil {
 		return load{}, err
@@ -152,6 +156,9 @@ func freeze(spec plan.Spec, secrets []string) (*plan.Plan, dialect.Dialect, erro
 	if err != nil {
 		return nil, nil, err
 	}
+	if faults := spec.Needs(d.Accepts()); len(faults) > 0 {
+		return nil, nil, faults
+	}
 	p, err := plan.New(spec, d)
 	if err != nil {
 		return nil, nil, err
@@ -167,7 +174,7 @@ func dialectOptions(s plan.Spec, secrets []string) dialect.Options {
 	return dialect.Options{
 		Model: s.Target.Model, Stream: s.Target.Stream, ContinuousUsage: s.Target.ContinuousUsage,
 		ReturnTokenIDs: s.Target.ReturnTokenIDs, Template: s.Target.Template, IgnoreEOS: s.Workload.IgnoreEOS,
-		Temperature: s.Workload.Temperature, TopP: s.Workload.TopP, Secrets: secrets,
+		Temperature: s.Workload.Temperature, TopP: s.Workload.TopP, Seed: s.Workload.SamplingSeed, Secrets: secrets,
 	}
 }
 
@@ -231,7 +238,8 @@ const (
 // earlyIDs are the ids of a small plan, so that a run which is killed has them too. Those of a larger one come with its end.
 func (l load) earlyIDs(ctx context.Context) (record.PlanIDs, error) {
 	n, exact := l.plan.Requests()
-	if !exact || n > earlyRequests || n*int64(l.plan.Spec.Workload.InputTokens) > earlyTokens {
+	input, _, ok := l.plan.MeanLengths()
+	if !exact || !ok || n > earlyRequests || float64(n)*input > earlyTokens {
 		return record.PlanIDs{}, nil
 	}
 	ids, err := l.plan.Identify(ctx)

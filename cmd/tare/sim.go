@@ -132,11 +132,13 @@ func serve(c *cobra.Command, cfg sim.Config, attended bool) error {
 // capacityLine says how much the server can do of what tare run asks for by default; it is empty where nothing limits it.
 func capacityLine(cfg sim.Config) string {
 	asked := plan.Defaults().Workload
-	perSecond, ok := cfg.Capacity(asked.InputTokens, asked.OutputTokens)
+	input, _ := asked.InputTokens.Fixed()
+	output, _ := asked.OutputTokens.Fixed()
+	perSecond, ok := cfg.Capacity(input, output)
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("capacity: %s requests/s of %d input and %d output tokens\n", short(perSecond), asked.InputTokens, asked.OutputTokens)
+	return fmt.Sprintf("capacity: %s requests/s of %d input and %d output tokens\n", short(perSecond), input, output)
 }
 
 // listening begins the line by which a simulator says where it is; tare demo reads it.

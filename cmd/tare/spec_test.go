@@ -66,11 +66,11 @@ func TestEveryFlagSetsAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range specFlags {
-		section, key, ok := strings.Cut(f.key, ".")
-		node := schema.(map[string]any)["properties"].(map[string]any)[section]
-		if ok {
-			properties, _ := node.(map[string]any)["properties"].(map[string]any)
-			node = properties[key]
+		node := schema
+		for name := range strings.SplitSeq(f.key, ".") {
+			section, _ := node.(map[string]any)
+			properties, _ := section["properties"].(map[string]any)
+			node = properties[name]
 		}
 		if node == nil {
 			t.Errorf("--%s sets %s, which the schema does not know", f.name, f.key)

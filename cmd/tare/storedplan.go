@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tare/internal/drive/dialect"
 	"tare/internal/plan"
 	"tare/internal/record"
 )
@@ -100,18 +101,28 @@ func (s *storedPlan) decided(spec plan.Spec) error {
 	return nil
 }
 
-// requests gives p the stored requests, and holds them to the ids.
-func (s *storedPlan) requests(ctx context.Context, dir string, p *plan.Plan) (*plan.Plan, error) {
+// freeze makes the plan of the stored requests, and holds them to the ids.
+func (s *storedPlan) freeze(ctx context.Context, dir string, spec plan.Spec, secrets []string) (*plan.Plan, dialect.Dialect, error) {
+	d, err := dialect.For(spec.Target.Endpoint, dialectOptions(spec, secrets))
+	if err != nil {
+		return nil, nil, err
+	}
 	name := filepath.Join(dir, storedRequestsFile)
-	p = p.Stored(func() (io.ReadCloser, error) { return os.Open(name) })
+	p, err := plan.Stored(spec, func() (io.ReadCloser, error) { return os.Open(name) })
+	if err != nil {
+		return nil, nil, failed(err)
+	}
 	ids, err := p.Identify(ctx)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
+		err = fmt.Errorf("%s: %w", name, err)
 	case ids.PlanID != s.PlanID:
-		return nil, fmt.Errorf("%s: plan id must be %s, got %s", name, s.PlanID, ids.PlanID)
+		err = fmt.Errorf("%s: plan id must be %s, got %s", name, s.PlanID, ids.PlanID)
 	case ids.ContentID != s.ContentID:
-		return nil, fmt.Errorf("%s: content id must be %s, got %s", name, s.ContentID, ids.ContentID)
+		err = fmt.Errorf("%s: content id must be %s, got %s", name, s.ContentID, ids.ContentID)
 	}
-	return p, nil
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	return p, d, nil
 }

@@ -5,7 +5,7 @@ package arch
 var imports = map[string][]string{
 	"cmd/tare": {"internal/drive", "internal/drive/calibrate", "internal/drive/dialect", "internal/drive/probe", "internal/judge", "internal/judge/stats", "internal/judge/verdict", "internal/plan", "internal/record", "internal/report", "internal/sim"},
 
-	"internal/plan":          {"internal/plan/draw", "internal/plan/schedule", "internal/plan/store", "internal/plan/workload"},
+	"internal/plan":          {"internal/plan/dataset", "internal/plan/draw", "internal/plan/input", "internal/plan/schedule", "internal/plan/store", "internal/plan/tokenizer", "internal/plan/tokenizer/chat", "internal/plan/trace", "internal/plan/workload"},
 	"internal/plan/draw":     {},
 	"internal/plan/schedule": {"internal/plan/draw"},
 	"internal/plan/store":    {},

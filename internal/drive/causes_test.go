@@ -295,7 +295,7 @@ func TestRefusedRequestsAreSentAgainWhole(t *testing.T) {
 			fmt.Fprint(w, sseToken+sseFinish+"data: [DONE]\n\n")
 		})
 		s := spec(plan.Load{Rate: 20, Requests: 6})
-		s.Workload.InputTokens = 50_000
+		s.Workload.InputTokens = "50000"
 		all, m := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, Retries: 2}, s)
 		if n := outcomes(all); n["completed"] != 6 {
 			t.Fatalf("outcomes %v, want 6 completed; first error %q", n, firstError(all))

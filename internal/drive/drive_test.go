@@ -36,7 +36,7 @@ func spec(load plan.Load) plan.Spec {
 	}
 	load.Drain = 2 * time.Second
 	s.Load = load
-	s.Workload.InputTokens, s.Workload.OutputTokens = 8, 4
+	s.Workload.InputTokens, s.Workload.OutputTokens = "8", "4"
 	return s
 }
 
@@ -392,7 +392,7 @@ func TestServersThatDoNotReadAreTimedOut(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
 		addr := accept(t, func(net.Conn) {})
 		s := spec(plan.Load{Concurrency: 2, Requests: 4})
-		s.Workload.InputTokens = 3_000_000 // more than the sockets' buffers take
+		s.Workload.InputTokens = "3000000" // more than the sockets' buffers take
 		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, Timeout: 300 * time.Millisecond}, s)
 		if n := outcomes(all); n["timeout"] != 4 {
 			t.Errorf("outcomes %v, want 4 timeout; first error %q", n, firstError(all))
@@ -413,7 +413,7 @@ func TestEarlyRefusalsOfLargeRequestsEndThemAlone(t *testing.T) {
 			fmt.Fprint(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nlong")
 		})
 		s := spec(plan.Load{Concurrency: 1, Requests: 4})
-		s.Workload.InputTokens = 3_000_000
+		s.Workload.InputTokens = "3000000"
 		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, Timeout: 3 * time.Second}, s)
 		if n := outcomes(all); n["http_error"] != 4 {
 			t.Errorf("outcomes %v, want 4 http_error; first error %q", n, firstError(all))

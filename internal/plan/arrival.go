@@ -170,6 +170,9 @@ func parseClient(word string) (c schedule.Client, reason string) {
 
 // arrivalFaults checks the keys of arrivals of all stages, and that the load's own serve one of them.
 func (l *Load) arrivalFaults(present presence) (faults Faults) {
+	if l.replayed() {
+		return nil
+	}
 	var used struct{ burstiness, states, clients, think bool }
 	for i, s := range l.measured() {
 		path := "load"
@@ -253,7 +256,7 @@ func (c *stageCheck) closed() {
 // process checks the keys of the process of arrivals.
 func (c *stageCheck) process() {
 	s, arrival := c.stage, c.whole.Arrival
-	if !slices.Contains(Arrivals(), arrival) {
+	if !slices.Contains(Processes(), arrival) {
 		return
 	}
 	if c.has("burstiness", &s.Burstiness) && !shaped(arrival) {
@@ -345,6 +348,8 @@ func (c *stageCheck) rates() {
 // Peak returns the highest rate of an open stage, requests per second: that of the busiest state, and of all clients together.
 func (s *Stage) Peak() float64 {
 	switch {
+	case s.trace != nil:
+		return s.peak
 	case s.open.Process == schedule.MMPP:
 		return s.Rate * schedule.Busiest(s.open.States)
 	case s.open.Wave.Period > 0:
@@ -359,7 +364,7 @@ func (s *Stage) Peak() float64 {
 // apart: "gamma, CV 1.414".
 func (s *Stage) Arrivals() string {
 	cv, ok := s.open.Variation()
-	if !ok {
+	if !ok || s.trace != nil {
 		return s.arrival
 	}
 	return fmt.Sprintf("%s, CV %.4g", s.arrival, cv)
@@ -393,7 +398,7 @@ func (p *Plan) Begins(stage int) func(place int) time.Duration {
 // a rate and a ramp: the letter a, the numbers of the process, of wave, spike and think time, and of its states and clients.
 func (s *Stage) appendArrivals(dst []byte, load *Load) []byte {
 	o := &s.open
-	same := s.Closed || o.Process == process(load.Arrival) && (!shaped(load.Arrival) || o.Shape == load.Burstiness)
+	same := s.Closed || s.trace != nil || o.Process == process(load.Arrival) && (!shaped(load.Arrival) || o.Shape == load.Burstiness)
 	if same && o.Wave == (schedule.Wave{}) && o.Spike == (schedule.Spike{}) && s.think == (schedule.Think{}) && o.States == nil && o.Clients == nil {
 		return dst
 	}

@@ -32,6 +32,10 @@ func (s *Spec) check(present presence) Faults {
 	for i := range s.Load.Stages {
 		faults = append(faults, valueFaults(stageKeys, &s.Load.Stages[i], stagePath(i)+".", present)...)
 	}
+	for i := range s.Workload.Classes {
+		faults = append(faults, valueFaults(classKeys, &s.Workload.Classes[i], classPath(i)+".", present)...)
+	}
+	faults = append(faults, s.workloadFaults(present)...)
 	faults = append(faults, s.Load.arrivalFaults(present)...)
 	faults = append(faults, s.Client.fault()...)
 	return append(faults, s.Load.shapeFaults(present)...)
@@ -70,10 +74,15 @@ func valueFaults[T any](keys []key[T], s *T, prefix string, present presence) (f
 	return faults
 }
 
-func stagePath(i int) string { return fmt.Sprintf("load.stages[%d]", i) }
+func stagePath(i int) string { return itemPath("load.stages", i) }
+
+func itemPath(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
 // shapeFaults checks that the load has stages, and that the keys of each go together.
 func (l *Load) shapeFaults(present presence) (faults Faults) {
+	if l.replayed() {
+		return nil
+	}
 	if !present("load.stages", &l.Stages) {
 		return stageFaults(&l.measured()[0], "load", present)
 	}

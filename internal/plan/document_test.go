@@ -24,7 +24,9 @@ func row[T any](k *key[T], defaults *T) string {
 		kind = "duration"
 	case *map[string]string:
 		kind = "map"
-	case *[]LoadStage:
+	case *Lengths:
+		kind = "tokens, or a distribution"
+	case *[]LoadStage, *[]Class:
 		kind = "list"
 	}
 	if k.oneOf != nil {
@@ -51,6 +53,9 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	}
 	for i := range stageKeys {
 		rows = append(rows, row(&stageKeys[i], new(LoadStage)))
+	}
+	for i := range classKeys {
+		rows = append(rows, row(&classKeys[i], new(Class)))
 	}
 	for _, want := range rows {
 		if !strings.Contains(string(page), want+"\n") {

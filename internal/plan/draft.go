@@ -12,6 +12,7 @@ type Draft struct {
 	file     []setting
 	flags    []setting
 	stages   int // given by flags
+	classes  int // given by flags
 	required []string
 	faults   Faults
 
@@ -39,7 +40,9 @@ func (d *Draft) Set(key, value, flag string) {
 	from := origin{flag: flag}
 	switch _, known := find(specKeys, key); {
 	case key == "load.stages":
-		d.setStage(value, from)
+		setItem(d, key, &d.stages, stageKeys, value, "rate=10,duration=30s", from)
+	case key == "workload.classes":
+		setItem(d, key, &d.classes, classKeys, value, "name=gold,weight=2", from)
 	case key == "target.headers":
 		d.setHeader(value, from)
 	case !known:
@@ -59,24 +62,42 @@ func (d *Draft) setHeader(text string, from origin) {
 	d.flags = append(d.flags, setting{"target.headers." + name, strings.TrimSpace(value), from})
 }
 
-func (d *Draft) setStage(text string, from origin) {
-	path := stagePath(d.stages)
-	d.stages++
+// setItem adds an item to a list, written as pairs.
+func setItem[T any](d *Draft, list string, count *int, keys []key[T], text, example string, from origin) {
+	path := itemPath(list, *count)
+	*count++
 	d.flags = append(d.flags, setting{path: path, from: from})
-	for part := range strings.SplitSeq(text, ",") {
+	for _, part := range parts(text) {
 		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
 		at := path + "." + name
-		switch _, known := find(stageKeys, name); {
+		switch _, known := find(keys, name); {
 		case !ok:
-			d.fault(from, path, fmt.Sprintf("must be pairs like rate=10,duration=30s, got %q", part), "")
+			d.fault(from, path, fmt.Sprintf("must be pairs like %s, got %q", example, part), "")
 		case !known:
-			d.fault(from, at, "is not a key", unknownHint(name, "", names(stageKeys)))
+			d.fault(from, at, "is not a key", unknownHint(name, "", names(keys)))
 		case slices.ContainsFunc(d.flags, func(s setting) bool { return s.path == at }):
 			d.fault(from, at, "is given twice", "")
 		default:
 			d.flags = append(d.flags, setting{at, value, from})
 		}
 	}
+}
+
+// parts cuts a text at its commas, but for those in brackets.
+func parts(text string) (list []string) {
+	depth, begin := 0, 0
+	for i, c := range text {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth <= 0:
+			list = append(list, text[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(list, text[begin:])
 }
 
 // Require makes keys mandatory that may otherwise be missing: target.url and target.model for a run.
@@ -103,6 +124,8 @@ func (d *Draft) Spec() (Spec, error) {
 		}
 	}
 	present := func(path string, _ any) bool { _, ok := origins[path]; return ok }
+	spec.Workload.profile(present)
+	spec.Load.replay(&spec.Workload, present)
 	if !present("load.drain", nil) {
 		spec.Load.Drain = spec.Target.Timeout
 	}
@@ -159,6 +182,8 @@ func replaces(flag, file string) bool {
 	switch {
 	case strings.HasPrefix(flag, "load.stages"):
 		return stages || slices.Contains(shortForms, file)
+	case strings.HasPrefix(flag, "workload.classes"):
+		return strings.HasPrefix(file, "workload.classes")
 	case flag == "load.rate":
 		return stages || file == flag || file == "load.concurrency" || strings.HasPrefix(file, "load.think_")
 	case flag == "load.concurrency":
@@ -171,34 +196,49 @@ func replaces(flag, file string) bool {
 
 // assign gives the key at path its value; reason says why it could not.
 func (s *Spec) assign(path, text string) (reason string) {
-	if name, ok := strings.CutPrefix(path, "target.headers."); ok {
-		if s.Target.Headers == nil {
-			s.Target.Headers = map[string]string{}
+	for _, m := range mapKeys {
+		name, ok := strings.CutPrefix(path, m+".")
+		if !ok {
+			continue
 		}
-		s.Target.Headers[name] = text
+		k, _ := find(specKeys, m)
+		values := k.field(s).(*map[string]string)
+		if *values == nil {
+			*values = map[string]string{}
+		}
+		(*values)[name] = text
 		return ""
 	}
 	if rest, ok := strings.CutPrefix(path, "load.stages["); ok {
-		return s.Load.assign(rest, text)
+		return assignItem(&s.Load.Stages, stageKeys, rest, text)
 	}
-	if k, ok := find(specKeys, path); ok && path != "load.stages" && path != "target.headers" {
+	if rest, ok := strings.CutPrefix(path, "workload.classes["); ok {
+		return assignItem(&s.Workload.Classes, classKeys, rest, text)
+	}
+	if k, ok := find(specKeys, path); ok && !slices.Contains(mapKeys, path) && !slices.Contains(listKeys, path) {
 		return assign(k.field(s), text)
 	}
 	return ""
 }
 
-// assign gives a key of a stage its value; rest is "0].rate", or "0]" for the stage itself.
-func (l *Load) assign(rest, text string) (reason string) {
+// mapKeys are the keys whose value is a map of texts, listKeys those whose value is a list.
+var (
+	mapKeys  = []string{"target.headers", "workload.sha256"}
+	listKeys = []string{"load.stages", "workload.classes"}
+)
+
+// assignItem gives a key of a list's item its value; rest is "0].rate", or "0]" for the item itself.
+func assignItem[T any](list *[]T, keys []key[T], rest, text string) (reason string) {
 	var i int
 	if _, err := fmt.Sscanf(rest, "%d]", &i); err != nil {
 		return err.Error()
 	}
-	for len(l.Stages) <= i {
-		l.Stages = append(l.Stages, LoadStage{})
+	for len(*list) <= i {
+		*list = append(*list, *new(T))
 	}
 	_, name, _ := strings.Cut(rest, "].")
-	if k, ok := find(stageKeys, name); ok {
-		return assign(k.field(&l.Stages[i]), text)
+	if k, ok := find(keys, name); ok {
+		return assign(k.field(&(*list)[i]), text)
 	}
 	return ""
 }

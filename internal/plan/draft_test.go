@@ -65,7 +65,7 @@ workload:
 		`spec.yaml:5: load.rate: must be above 0 requests/s, got -3`,
 		`spec.yaml:6: load.arival: is not a key`,
 		`spec.yaml:8: load.rate: is given twice, first on line 5`,
-		`spec.yaml:10: workload.input_tokens: must be a whole number, got "many"`,
+		`spec.yaml:10: workload.input_tokens: must be a whole number or a distribution, got "many"`,
 	)
 	_, err := d.Spec()
 	for _, hint := range []string{"\nhint: did you mean load.arrival?", "\nhint: for a closed loop leave rate out and set concurrency"} {
@@ -93,7 +93,7 @@ func TestFaultsNameKeyValueAndReason(t *testing.T) {
 		{"- 1\n", "spec.yaml:1: the file must have keys and values, got a list"},
 		{"load: 3\n", "spec.yaml:1: load: the section must have keys and values, got the number 3"},
 		{enough + "  burstiness: 2\n", "spec.yaml:4: load.burstiness: goes with load.arrival gamma or weibull only, which is poisson"},
-		{enough + "  arrival: pareto\n", `spec.yaml:4: load.arrival: must be constant, poisson, gamma, weibull, mmpp or clients, got "pareto"`},
+		{enough + "  arrival: pareto\n", `spec.yaml:4: load.arrival: must be constant, poisson, gamma, weibull, mmpp, clients or trace, got "pareto"`},
 		{enough + "  arrival: weibull\n  burstiness: 0.1\n", "spec.yaml:5: load.burstiness: must be at least 0.2 for weibull, got 0.1"},
 		{enough + "  arrival: mmpp\n", "spec.yaml:1: load: needs states"},
 		{enough + "  arrival: clients\n", "spec.yaml:1: load: needs clients"},
@@ -144,7 +144,7 @@ func TestFaultsNameKeyValueAndReason(t *testing.T) {
 		{"load:\n  warmup: 1s\n  stages:\n    - {name: warmup, rate: 1, requests: 1}\n", `spec.yaml:4: load.stages[0].name: is the name of another stage too: "warmup"`},
 		{enough + "target:\n  url: http://h:99999\n", `spec.yaml:5: target.url: must have a port of 1 to 65535, got "http://h:99999"`},
 		{enough + "target:\n  headers:\n    X-A: b\n    x-a: c\n", "spec.yaml:7: target.headers.x-a: x-a is given twice, first as X-A on line 6"},
-		{enough + "  arrival: gama\n  burstiness: 2\n", `spec.yaml:4: load.arrival: must be constant, poisson, gamma, weibull, mmpp or clients, got "gama"`},
+		{enough + "  arrival: gama\n  burstiness: 2\n", `spec.yaml:4: load.arrival: must be constant, poisson, gamma, weibull, mmpp, clients or trace, got "gama"`},
 		{"load:\n  stages:\n    - {rte: 5, duration: 1s}\n", "spec.yaml:3: load.stages[0].rte: is not a key"},
 		{"load:\n  rate: 1e300\n  duration: 1s\n", "spec.yaml:2: load.rate: must be at most 10000000 requests/s, got 1e+300"},
 		{"load:\n  rate: 1" + strings.Repeat("0", 320) + "\n  duration: 1s\n", `spec.yaml:2: load.rate: must be a number, got "1` + strings.Repeat("0", 39) + `…"`},
@@ -187,7 +187,7 @@ func TestFlagsOverrideKeysAndAreNamedInFaults(t *testing.T) {
 	d.Set("target.headers", "secret", "--header")
 	d.Set("load.duration", "10", "--duration")
 	wantLines(t, "faults", faultsOf(t, d),
-		`spec.yaml:2: load.arrival: must be constant, poisson, gamma, weibull, mmpp or clients, got "x"`,
+		`spec.yaml:2: load.arrival: must be constant, poisson, gamma, weibull, mmpp, clients or trace, got "x"`,
 		"--header: has no colon",
 		`--duration: must be a duration like 30s or 1m30s, got "10"`,
 		"--rate: must be above 0 requests/s, got -1",
@@ -325,13 +325,51 @@ load:
     - {concurrency: 8, requests: 100, think_time: 1s, think_process: exponential}
     - {rate: 5, requests: 10, arrival: mmpp, states: 1:1s 2:2s}
     - {rate: 5, requests: 10, arrival: clients, clients: 1:constant}
-workload: {input_tokens: 1000, output_tokens: 1, ignore_eos: true, temperature: 0.7, top_p: 0.95}
+workload:
+  input_tokens: normal(1000,10,min=5)
+  output_tokens: 1
+  ignore_eos: true
+  sampling: product
+  temperature: 0.3
+  sampling_seed: 18446744073709551615
+  text: corpus
+  text_file: own.txt
+  tokenizer: /m/tokenizer.json
+  chat_template: /m/tokenizer_config.json
+  system_tokens: 40
+  prefix: {groups: 10, tokens: 64, zipf: 1.1, block: 32}
+  tools: tools.json
+  images: {count: 2, width: 64, height: 48, format: jpeg}
+  classes:
+    - {name: gold, weight: 0.5, model: lora-1, input_tokens: "uniform(1,9)", prefix_groups: 2, prefix_tokens: 96}
+    - {name: rest, output_tokens: 7}
+  sha256: {tokenizer: "00ff"}
 client: {engine: epoll, loops: 2, procs: 4, connections: 100, spin: 50us}
 out: runs/a
 `
 
+const replayed = `
+load: {max_in_flight: 8, requests: 100, duration: 1h}
+workload:
+  cache: cold
+  trace: {file: t.csv, format: azure, scale: 0.5, from: 1m, until: 2h, sort: true, block: 64}
+`
+
+const sampled = enough + `
+workload:
+  dataset:
+    file: d.csv
+    format: csv
+    preset: vllm
+    columns: prompt=question output=answer
+    template: "Q: {{question}}\n"
+    turns: first-two
+    order: shuffled
+    output: asked
+`
+
 func TestPrintedSpecReadsAsTheSame(t *testing.T) {
-	for _, text := range []string{everything, enough, enough + "target: {api_key_env: ''}\n"} {
+	for _, text := range []string{everything, replayed, sampled, enough, enough + "target: {api_key_env: ''}\n"} {
 		want, err := draft(text).Spec()
 		if err != nil {
 			t.Fatal(err)
@@ -356,13 +394,25 @@ func TestEveryFieldOfTheSpecHasAKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	trace, err := draft(replayed).Spec()
+	if err != nil || trace.Load.Arrival != plan.ArrivalTrace {
+		t.Fatalf("trace: got arrivals %s, %v", trace.Load.Arrival, err)
+	}
+	data, err := draft(sampled).Spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Workload.Trace, s.Workload.Dataset, trace.Workload.Trace.Thin = trace.Workload.Trace, data.Workload.Dataset, 1
 	short := map[string]bool{"Rate": true, "Concurrency": true, "MaxInFlight": true, "Requests": true, "Duration": true}
-	for _, section := range []any{s.Target, s.Load, s.Workload, s.Client, s.Load.Stages[0], s.Target.Template} {
+	for _, section := range []any{
+		s.Target, s.Load, s.Workload, s.Client, s.Load.Stages[0], s.Target.Template, s.Workload.Prefix, s.Workload.Images,
+		trace.Workload.Trace, data.Workload.Dataset, s.Workload.Classes[0],
+	} {
 		v := reflect.ValueOf(section)
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
 			load := v.Type() == reflect.TypeFor[plan.Load]() && short[name]
-			stage := v.Type() == reflect.TypeFor[plan.LoadStage]() && v.Field(i).IsZero()
+			stage := (v.Type() == reflect.TypeFor[plan.LoadStage]() || v.Type() == reflect.TypeFor[plan.Class]()) && v.Field(i).IsZero()
 			if v.Field(i).IsZero() && !load && !stage && name != "Stream" {
 				t.Errorf("%v.%s was not read", v.Type(), name)
 			}

@@ -44,7 +44,8 @@ func (f Fault) where() string {
 // inFlag says where in the value of a flag that is given more than once: " 2: rate" for a key of the second --stage.
 func (f Fault) inFlag() string {
 	var i int
-	if _, err := fmt.Sscanf(f.Key, "load.stages[%d]", &i); err != nil {
+	_, item, ok := strings.Cut(f.Key, "[")
+	if _, err := fmt.Sscanf(item, "%d]", &i); !ok || err != nil {
 		return ""
 	}
 	_, name, ok := strings.Cut(f.Key, "].")

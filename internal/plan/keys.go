@@ -10,6 +10,11 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"tare/internal/plan/dataset"
+	"tare/internal/plan/draw"
+	"tare/internal/plan/trace"
+	"tare/internal/plan/workload"
 )
 
 // key describes one key of T: where its value is, what it means and which values it takes. Reading, checking, printing, the
@@ -33,10 +38,7 @@ type key[T any] struct {
 // key's own is right.
 type rule[T any] func(T) (reason, hint string)
 
-const (
-	month     = 30 * 24 * 3600 // seconds
-	maxTokens = 4 << 20
-)
+const month = 30 * 24 * 3600 // seconds
 
 var specKeys = []key[Spec]{
 	{
@@ -199,7 +201,7 @@ var specKeys = []key[Spec]{
 	{
 		name: "load.arrival", field: func(s *Spec) any { return &s.Load.Arrival },
 		oneOf: Arrivals(),
-		about: "Gaps between the requests of open stages: all equal, exponential, gamma or Weibull; or a Poisson process whose rate changes between states, or several clients together.",
+		about: "Gaps between the requests of open stages: all equal, exponential, gamma or Weibull; a Poisson process whose rate changes between states, several clients together, or the times of workload.trace.",
 	},
 	{
 		name: "load.burstiness", field: func(s *Spec) any { return &s.Load.Burstiness }, least: 0.05, most: 100,
@@ -266,18 +268,20 @@ var specKeys = []key[Spec]{
 	},
 
 	{
-		name: "workload.input_tokens", field: func(s *Spec) any { return &s.Workload.InputTokens }, unit: "tokens", least: 1,
-		most:  maxTokens,
-		about: "Length of the prompt. It is made of words that common tokenizers count as one token; the server's own count is reported.",
+		name: "workload.input_tokens", field: func(s *Spec) any { return &s.Workload.InputTokens },
+		about: "Length of what a prompt has of its own: a number, uniform(LEAST,MOST), normal(MEAN,SD), lognormal(MEAN,SD), zipf(S,N) or file(PATH), each with min=N and max=N if need be. The server's own count is reported.",
 	},
 	{
-		name: "workload.output_tokens", field: func(s *Spec) any { return &s.Workload.OutputTokens }, unit: "tokens", least: 1,
-		most:  maxTokens,
-		about: "Longest answer asked for.",
+		name: "workload.output_tokens", field: func(s *Spec) any { return &s.Workload.OutputTokens },
+		about: "Longest answer asked for, written as input_tokens.",
 	},
 	{
 		name: "workload.ignore_eos", field: func(s *Spec) any { return &s.Workload.IgnoreEOS },
-		about: "Ask the server to go on to output_tokens (vLLM, SGLang); other servers may refuse it.",
+		about: "Ask the server to go on to output_tokens (vLLM, SGLang); other servers may refuse it. The report counts answers of another length.",
+	},
+	{
+		name: "workload.sampling", field: func(s *Spec) any { return &s.Workload.Sampling }, oneOf: []string{SamplingGreedy, SamplingProduct},
+		about: "What temperature and top_p are unless they are given: greedy is 0 and 1, product 0.7 and 0.95.",
 	},
 	{
 		name: "workload.temperature", field: func(s *Spec) any { return &s.Workload.Temperature }, most: 2,
@@ -286,6 +290,146 @@ var specKeys = []key[Spec]{
 	{
 		name: "workload.top_p", field: func(s *Spec) any { return &s.Workload.TopP }, above: true, most: 1,
 		about: "Nucleus sampling, always sent.",
+	},
+	{
+		name: "workload.sampling_seed", field: func(s *Spec) any { return &s.Workload.SamplingSeed }, loose: true, most: math.MaxUint64,
+		about: "Seed that the server is to sample with; none is sent without it.",
+	},
+	{
+		name: "workload.text", field: func(s *Spec) any { return &s.Workload.Text }, oneOf: []string{TextWords, TextMarkov, TextCorpus, TextRandom, TextIDs},
+		about: "Where the words of prompts come from: common words of one token each, a walk over a text, stretches of a text, random words of the vocabulary, or random token ids. All but words need tokenizer.",
+	},
+	{
+		name: "workload.text_file", field: func(s *Spec) any { return &s.Workload.TextFile }, loose: true,
+		about: "Text that markov and corpus take their words from, in place of the one that comes with tare.",
+	},
+	{
+		name: "workload.tokenizer", field: func(s *Spec) any { return &s.Workload.Tokenizer }, loose: true,
+		about: "The model's tokenizer, with which prompts have exactly as many tokens as asked: tokenizer.json, tekken.json or NAME.tiktoken; or embedded, which is no model's.",
+	},
+	{
+		name: "workload.chat_template", field: func(s *Spec) any { return &s.Workload.ChatTemplate }, loose: true,
+		about: "The model's chat template: tokenizer_config.json, or the template alone. With it the asked length of a prompt has the template's tokens in it.",
+	},
+	{
+		name: "workload.system_tokens", field: func(s *Spec) any { return &s.Workload.SystemTokens }, loose: true, unit: "tokens", least: 1, most: workload.MaxLength,
+		about: "Length of a system message that all requests have, beside input_tokens.",
+	},
+	{
+		name: "workload.prefix.groups", field: func(s *Spec) any { return &s.Workload.Prefix.Groups }, loose: true, least: 1, most: draw.MaxCategories,
+		about: "Number of prefixes that prompts share: each prompt begins with one of them.",
+	},
+	{
+		name: "workload.prefix.tokens", field: func(s *Spec) any { return &s.Workload.Prefix.Tokens }, loose: true, unit: "tokens", least: 1, most: workload.MaxLength,
+		about: "Length of each of them, beside input_tokens.",
+	},
+	{
+		name: "workload.prefix.zipf", field: func(s *Spec) any { return &s.Workload.Prefix.Zipf }, loose: true, most: 20,
+		about: "How unlike they are used: prefix k has the weight k^-zipf; 0 for all alike.",
+	},
+	{
+		name: "workload.prefix.block", field: func(s *Spec) any { return &s.Workload.Prefix.Block }, unit: "tokens", least: 1, most: workload.MaxLength,
+		about: "Block of the server's prefix cache. The prefix must be a multiple of it; what a cache that forgets nothing would find is counted in blocks.",
+	},
+	{
+		name: "workload.cache", field: func(s *Spec) any { return &s.Workload.Cache }, oneOf: []string{CacheAsIs, CacheCold, CacheSalted, CacheWarm},
+		about: "What the server's prefix cache is to find: what happens to be alike (as-is), nothing, by words of its own before each prompt (cold) or a cache_salt of its own where the endpoint has it (salted), or everything (warm: sent before, nothing is added). The report warns if the server counted otherwise.",
+	},
+	{
+		name: "workload.tools", field: func(s *Spec) any { return &s.Workload.Tools }, loose: true,
+		about: "File with the definitions of tools that each request has: a JSON array in OpenAI's form.",
+	},
+	{
+		name: "workload.images.count", field: func(s *Spec) any { return &s.Workload.Images.Count }, loose: true, least: 1, most: 64,
+		about: "Pictures beside each prompt, no two alike.",
+	},
+	{
+		name: "workload.images.width", field: func(s *Spec) any { return &s.Workload.Images.Width }, least: 1, most: 8192,
+		about: "Their width in pixels.",
+	},
+	{
+		name: "workload.images.height", field: func(s *Spec) any { return &s.Workload.Images.Height }, least: 1, most: 8192,
+		about: "Their height in pixels.",
+	},
+	{
+		name: "workload.images.format", field: func(s *Spec) any { return &s.Workload.Images.Format }, oneOf: []string{"png", "jpeg"},
+		about: "Their format.",
+	},
+	{
+		name: "workload.dataset.file", field: func(s *Spec) any { return &s.Workload.Dataset.File }, loose: true,
+		about: "Conversations and prompts from a file, in place of synthetic text.",
+	},
+	{
+		name: "workload.dataset.format", field: func(s *Spec) any { return &s.Workload.Dataset.Format }, loose: true, oneOf: formatNames(dataset.Formats()),
+		about: "Its form; without it, as its name and first bytes say.",
+	},
+	{
+		name: "workload.dataset.preset", field: func(s *Spec) any { return &s.Workload.Dataset.Preset }, loose: true, oneOf: dataset.Presets(),
+		about: "Rules of another tool for which rows are used, cut how, in which order. Most need tokenizer.",
+	},
+	{
+		name: "workload.dataset.columns", field: func(s *Spec) any { return &s.Workload.Dataset.Columns }, loose: true,
+		rule: func(s Spec) (reason, hint string) {
+			_, reason = s.Workload.Dataset.columns()
+			return reason, "write prompt=NAME output=NAME"
+		},
+		about: "Columns by what they are for, where their names are not the usual ones: \"prompt=question output=answer\"; id, prompt, system, messages, output, output_tokens, tools.",
+	},
+	{
+		name: "workload.dataset.template", field: func(s *Spec) any { return &s.Workload.Dataset.Template }, loose: true, lines: true,
+		about: "Makes the prompt of several columns: \"Q: {{question}}\".",
+	},
+	{
+		name: "workload.dataset.turns", field: func(s *Spec) any { return &s.Workload.Dataset.Turns }, oneOf: []string{"whole", "first-two", "each-human", "chat"},
+		about: "Which turns of a row make a request, without a preset.",
+	},
+	{
+		name: "workload.dataset.order", field: func(s *Spec) any { return &s.Workload.Dataset.Order }, oneOf: []string{"file", "shuffled", "python"},
+		about: "Order in which rows are used, without a preset.",
+	},
+	{
+		name: "workload.dataset.output", field: func(s *Spec) any { return &s.Workload.Dataset.Output }, oneOf: []string{OutputRecorded, OutputAsked},
+		about: "Whether the recorded length is asked for, where a row has it, or output_tokens.",
+	},
+	{
+		name: "workload.trace.file", field: func(s *Spec) any { return &s.Workload.Trace.File }, loose: true,
+		about: "A recording of real load: lengths, classes and common prefixes from it, and the times too (load.arrival trace, which it is unless a rate, a concurrency or stages are given).",
+	},
+	{
+		name: "workload.trace.format", field: func(s *Spec) any { return &s.Workload.Trace.Format }, loose: true, oneOf: formatNames(trace.Formats()),
+		about: "Its form; without it, as its first bytes say.",
+	},
+	{
+		name: "workload.trace.scale", field: func(s *Spec) any { return &s.Workload.Trace.Scale }, loose: true, least: 1e-6, most: 1e6,
+		about: "All times are multiplied by it: 0.5 is twice the rate. Excludes thin.",
+	},
+	{
+		name: "workload.trace.thin", field: func(s *Spec) any { return &s.Workload.Trace.Thin }, loose: true, above: true, most: 1,
+		about: "Fraction of the requests that are sent, each drawn, to lower the rate. Excludes scale.",
+	},
+	{
+		name: "workload.trace.from", field: func(s *Spec) any { return &s.Workload.Trace.From }, loose: true, most: 10 * 12 * month,
+		about: "Start of the part that is used, from the recording's first request.",
+	},
+	{
+		name: "workload.trace.until", field: func(s *Spec) any { return &s.Workload.Trace.Until }, loose: true, most: 10 * 12 * month,
+		about: "End of that part.",
+	},
+	{
+		name: "workload.trace.sort", field: func(s *Spec) any { return &s.Workload.Trace.Sort }, loose: true,
+		about: "Put times in order; without it, times that are not are an error.",
+	},
+	{
+		name: "workload.trace.block", field: func(s *Spec) any { return &s.Workload.Trace.Block }, loose: true, unit: "tokens", least: 1, most: workload.MaxLength,
+		about: "Tokens that one of its block ids stands for, where it is not the format's own.",
+	},
+	{
+		name: "workload.classes", field: func(s *Spec) any { return &s.Workload.Classes }, loose: true,
+		about: "Kinds of requests, drawn by weight, each with what differs from the workload.",
+	},
+	{
+		name: "workload.sha256", field: func(s *Spec) any { return &s.Workload.SHA256 }, loose: true,
+		about: "SHA-256 of the files by the key that names them (tokenizer, dataset.file …). Filled in when they are read; one that is given must be right.",
 	},
 
 	{
@@ -313,6 +457,37 @@ var specKeys = []key[Spec]{
 	{
 		name: "out", field: func(s *Spec) any { return &s.Out }, loose: true,
 		about: "Run directory; without it, a new one named by the time under ./runs.",
+	},
+}
+
+var classKeys = []key[Class]{
+	{
+		name: "name", field: func(c *Class) any { return &c.Name }, loose: true,
+		about: "Name of the class in reports.",
+	},
+	{
+		name: "weight", field: func(c *Class) any { return &c.Weight }, loose: true, above: true, most: 1e9,
+		about: "Its part of the requests, in proportion to the others'; 1 unless given.",
+	},
+	{
+		name: "model", field: func(c *Class) any { return &c.Model }, loose: true,
+		about: "Model or adapter that its requests ask for, in place of target.model.",
+	},
+	{
+		name: "input_tokens", field: func(c *Class) any { return &c.InputTokens }, loose: true,
+		about: "The class's own workload.input_tokens.",
+	},
+	{
+		name: "output_tokens", field: func(c *Class) any { return &c.OutputTokens }, loose: true,
+		about: "The class's own workload.output_tokens.",
+	},
+	{
+		name: "prefix_groups", field: func(c *Class) any { return &c.PrefixGroups }, loose: true, least: 1, most: draw.MaxCategories,
+		about: "The class's own workload.prefix.groups. No two classes share prefixes.",
+	},
+	{
+		name: "prefix_tokens", field: func(c *Class) any { return &c.PrefixTokens }, loose: true, unit: "tokens", least: 1, most: workload.MaxLength,
+		about: "The class's own workload.prefix.tokens.",
 	},
 }
 
@@ -355,7 +530,7 @@ var stageKeys = []key[LoadStage]{
 		about: "Idle time before the stage.",
 	},
 	{
-		name: "arrival", field: func(s *LoadStage) any { return &s.Arrival }, loose: true, oneOf: Arrivals(),
+		name: "arrival", field: func(s *LoadStage) any { return &s.Arrival }, loose: true, oneOf: Processes(),
 		about: "The stage's own load.arrival.",
 	},
 	{
@@ -425,6 +600,8 @@ func (k *key[T]) fault(s *T) (reason, hint string) {
 	switch v := k.field(s).(type) {
 	case *string:
 		reason = k.textFault(*v)
+	case *Lengths:
+		reason, hint = v.fault()
 	case *float64:
 		reason = k.rangeFault(*v, strconv.FormatFloat(*v, 'g', -1, 64), func(x float64) string { return k.quantity(x) })
 	case *time.Duration:
@@ -514,6 +691,10 @@ func given(field any) bool {
 	switch v := field.(type) {
 	case *string:
 		return *v != ""
+	case *Lengths:
+		return *v != ""
+	case *[]Class:
+		return len(*v) > 0
 	case *bool:
 		return *v
 	case *float64:
@@ -539,6 +720,8 @@ func assign(field any, text string) (reason string) {
 	switch v := field.(type) {
 	case *string:
 		*v = text
+	case *Lengths:
+		*v = Lengths(strings.TrimSpace(text))
 	case *bool:
 		return read(v, text, "true or false", parseBool)
 	case *float64:

@@ -5,9 +5,11 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"time"
 
 	"tare/internal/plan/schedule"
@@ -18,8 +20,9 @@ type Plan struct {
 	Spec   Spec // effective: defaults filled, validated
 	Stages []Stage
 
-	encode Encoder
-	stored func() (io.ReadCloser, error) // opens the requests of a stored plan; nil for one that makes them
+	encode   Encoder
+	material *material
+	stored   func() (io.ReadCloser, error) // opens the requests of a stored plan; nil for one that makes them
 }
 
 // Stage is one resolved part of the load.
@@ -48,9 +51,11 @@ type Stage struct {
 	Concurrency  int     // requests in flight of a closed stage
 	MaxInFlight  int     // declared admission limit of an open stage; 0 for none
 
-	open    schedule.Open  // the schedule of an open stage
-	arrival string         // its process of arrivals
-	think   schedule.Think // of a closed stage
+	open    schedule.Open   // the schedule of an open stage
+	trace   *schedule.Trace // of one that is replayed, in place of open
+	peak    float64         // requests per second in the busiest second, of that
+	arrival string          // its process of arrivals
+	think   schedule.Think  // of a closed stage
 }
 
 // counted says that the stage's requests are the same in every run, and so have a part in the plan's ids.
@@ -62,24 +67,79 @@ const reserved = 1 << 32
 // WarmupName names the stage that load.warmup adds.
 const WarmupName = "warmup"
 
-// New freezes a spec. It returns Faults if the spec is not valid; the target's URL and model may be missing. With a nil
-// encoder the plan has times but no bodies.
+// New freezes a spec and reads the files that it names. It returns Faults if the spec or a file is not valid; the target's URL and
+// model may be missing. With a nil encoder the plan has times but no bodies. Close closes what stays open.
 func New(spec Spec, encode Encoder) (*Plan, error) {
 	if faults := spec.check(spec.present); len(faults) > 0 {
 		return nil, faults
 	}
-	p := &Plan{Spec: spec, encode: encode}
+	m, faults := spec.load()
+	p := &Plan{Spec: spec, encode: encode, material: m}
+	if m.trace != nil {
+		faults = append(faults, p.replayFaults()...)
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	p.resolve()
+	count, exact := p.Requests()
+	if !exact {
+		count = 0
+	}
+	l := loader{m: m, seed: spec.Load.Seed}
+	if l.data(count); len(l.faults) > 0 {
+		return nil, errors.Join(l.faults, p.Close())
+	}
+	p.Spec.Workload.SHA256 = m.sums()
+	return p, nil
+}
+
+// resolve makes the stages.
+func (p *Plan) resolve() {
+	if p.Spec.Load.replayed() {
+		p.Stages = []Stage{p.replayed()}
+		return
+	}
 	first := int64(0)
-	for i, load := range spec.Load.resolve() {
+	for i, load := range p.Spec.Load.resolve() {
 		s := p.stage(load, first)
-		s.Warmup = i == 0 && spec.Load.Warmup > 0
+		s.Warmup = i == 0 && p.Spec.Load.Warmup > 0
 		p.Stages = append(p.Stages, s)
 		first += s.Requests
 		if s.Requests == 0 {
 			first += reserved
 		}
 	}
-	return p, nil
+}
+
+// Close closes the data set, if there is one.
+func (p *Plan) Close() error { return p.material.close() }
+
+// Files returns the files that the spec names and that were read.
+func (p *Plan) Files() []File {
+	if p.material == nil {
+		return nil
+	}
+	return p.material.files
+}
+
+// Notes say what a reader of a report must know of them.
+func (p *Plan) Notes() []string {
+	if p.material == nil {
+		return nil
+	}
+	return p.material.notes
+}
+
+// plain says that all prompts are common words of one length, and nothing else.
+func (p *Plan) plain() bool {
+	w := p.Spec.Workload
+	w.Temperature, w.TopP, w.Sampling, w.SamplingSeed, w.IgnoreEOS = 0, 0, "", 0, false
+	d := Defaults().Workload
+	_, input := w.InputTokens.Fixed()
+	_, output := w.OutputTokens.Fixed()
+	d.InputTokens, d.OutputTokens, d.TopP, d.Sampling = w.InputTokens, w.OutputTokens, 0, ""
+	return input && output && reflect.DeepEqual(w, d)
 }
 
 // resolve returns all stages, the warm-up first, each with a name.
@@ -156,4 +216,33 @@ func (p *Plan) Requests() (n int64, exact bool) {
 		exact = exact && s.Requests > 0 && s.counted()
 	}
 	return int64(math.Round(mean)), exact
+}
+
+// MeanLengths returns the mean lengths that the workload asks for, tokens: of a normal or lognormal distribution before min and max cut
+// it. ok is false where nobody counted, and of a stored plan.
+func (p *Plan) MeanLengths() (input, output float64, ok bool) {
+	m := p.material
+	switch {
+	case m == nil:
+		return 0, 0, false
+	case m.trace != nil:
+		return m.trace.Facts.MeanInput, m.trace.Facts.MeanOutput, true
+	case m.sample != nil:
+		for i := range m.sample.Picks {
+			input += float64(m.sample.Picks[i].PromptTokens)
+			output += float64(m.sample.Picks[i].OutputTokens)
+		}
+		n := float64(len(m.sample.Picks))
+		return input / n, output / n, m.tokenizer != nil
+	}
+	for i := range m.shapes {
+		s := &m.shapes[i]
+		share := 1.0
+		if len(m.shapes) > 1 {
+			share = m.class.Share(i)
+		}
+		input += share * (s.in.Mean + float64(s.PrefixTokens+m.work.SystemTokens))
+		output += share * s.out.Mean
+	}
+	return input, output, true
 }

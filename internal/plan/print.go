@@ -29,9 +29,11 @@ func (s Spec) YAML() []byte {
 		indent := strings.Repeat("  ", len(within))
 		switch v := field.(type) {
 		case *map[string]string:
-			writeHeaders(&b, *v)
+			writeMap(&b, name, *v)
 		case *[]LoadStage:
-			writeStages(&b, *v)
+			writeList(&b, name, stageKeys, *v)
+		case *[]Class:
+			writeList(&b, name, classKeys, *v)
 		default:
 			fmt.Fprintf(&b, "%s%s: %s\n", indent, name, scalarText(field))
 		}
@@ -50,19 +52,19 @@ func writeSections(b *bytes.Buffer, open, within []string) {
 	}
 }
 
-func writeHeaders(b *bytes.Buffer, headers map[string]string) {
-	b.WriteString("  headers:\n")
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		fmt.Fprintf(b, "    %s: %s\n", strconv.Quote(name), strconv.Quote(headers[name]))
+func writeMap(b *bytes.Buffer, name string, values map[string]string) {
+	fmt.Fprintf(b, "  %s:\n", name)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(b, "    %s: %s\n", strconv.Quote(name), strconv.Quote(values[name]))
 	}
 }
 
-func writeStages(b *bytes.Buffer, stages []LoadStage) {
-	b.WriteString("  stages:\n")
-	for i := range stages {
+func writeList[T any](b *bytes.Buffer, name string, keys []key[T], list []T) {
+	fmt.Fprintf(b, "  %s:\n", name)
+	for i := range list {
 		lead := "    - "
-		for _, k := range stageKeys {
-			if field := k.field(&stages[i]); given(field) {
+		for _, k := range keys {
+			if field := k.field(&list[i]); given(field) {
 				fmt.Fprintf(b, "%s%s: %s\n", lead, k.name, scalarText(field))
 				lead = "      "
 			}
@@ -90,6 +92,11 @@ func scalarValue(field any) any {
 	switch v := field.(type) {
 	case *string:
 		return *v
+	case *Lengths:
+		if n, ok := v.Fixed(); ok {
+			return n
+		}
+		return string(*v)
 	case *bool:
 		return *v
 	case *float64:
@@ -144,18 +151,24 @@ func jsonValue(field any) any {
 	case *map[string]string:
 		return *v
 	case *[]LoadStage:
-		list := make([]map[string]any, len(*v))
-		for i := range *v {
-			list[i] = map[string]any{}
-			for _, k := range stageKeys {
-				if field := k.field(&(*v)[i]); given(field) {
-					list[i][k.name] = scalarValue(field)
-				}
-			}
-		}
-		return list
+		return jsonList(stageKeys, *v)
+	case *[]Class:
+		return jsonList(classKeys, *v)
 	}
 	return scalarValue(field)
+}
+
+func jsonList[T any](keys []key[T], list []T) []map[string]any {
+	values := make([]map[string]any, len(list))
+	for i := range list {
+		values[i] = map[string]any{}
+		for _, k := range keys {
+			if field := k.field(&list[i]); given(field) {
+				values[i][k.name] = scalarValue(field)
+			}
+		}
+	}
+	return values
 }
 
 // String returns the spec as YAML, without secrets.

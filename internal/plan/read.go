@@ -116,10 +116,12 @@ func (d *Draft) section(node ast.Node, prefix, what string) {
 		path := prefix + p.name
 		k, known := find(specKeys, path)
 		switch {
-		case path == "target.headers":
-			d.headers(p)
+		case slices.Contains(mapKeys, path):
+			d.texts(path, p)
 		case path == "load.stages":
-			d.list(p)
+			readList(d, p, path, stageKeys, "the stage", "begin each stage with a dash")
+		case path == "workload.classes":
+			readList(d, p, path, classKeys, "the class", "begin each class with a dash")
 		case known:
 			d.value(path, p, k.field(new(Spec)))
 		case isSection(path):
@@ -133,34 +135,36 @@ func (d *Draft) section(node ast.Node, prefix, what string) {
 	}
 }
 
-func (d *Draft) headers(p pair) {
-	for _, h := range d.pairs(p.value, "target.headers.", "the headers") {
+// texts reads a map of texts.
+func (d *Draft) texts(path string, p pair) {
+	_, what, _ := strings.Cut(path, ".")
+	for _, h := range d.pairs(p.value, path+".", "the "+what) {
 		text, _, ok := scalar(h.value)
 		if !ok {
-			d.fault(h.at, "target.headers."+h.name, "must be text, got "+kindOf(h.value), "")
+			d.fault(h.at, path+"."+h.name, "must be text, got "+kindOf(h.value), "")
 			continue
 		}
-		d.file = append(d.file, setting{"target.headers." + h.name, text, h.at})
+		d.file = append(d.file, setting{path + "." + h.name, text, h.at})
 	}
 }
 
-func (d *Draft) list(p pair) {
-	d.file = append(d.file, setting{path: "load.stages", from: p.at})
+func readList[T any](d *Draft, p pair, name string, keys []key[T], what, hint string) {
+	d.file = append(d.file, setting{path: name, from: p.at})
 	list, ok := p.value.(*ast.SequenceNode)
 	if !ok {
-		d.fault(p.at, "load.stages", "must be a list, got "+shown(p.value), "begin each stage with a dash")
+		d.fault(p.at, name, "must be a list, got "+shown(p.value), hint)
 		return
 	}
 	for i, node := range list.Values {
-		path := stagePath(i)
+		path := itemPath(name, i)
 		d.file = append(d.file, setting{path: path, from: at(node)})
-		for _, e := range d.pairs(node, path+".", "the stage") {
-			k, known := find(stageKeys, e.name)
+		for _, e := range d.pairs(node, path+".", what) {
+			k, known := find(keys, e.name)
 			if !known {
-				d.fault(e.at, path+"."+e.name, "is not a key", unknownHint(e.name, "", names(stageKeys)))
+				d.fault(e.at, path+"."+e.name, "is not a key", unknownHint(e.name, "", names(keys)))
 				continue
 			}
-			d.value(path+"."+e.name, e, k.field(new(LoadStage)))
+			d.value(path+"."+e.name, e, k.field(new(T)))
 		}
 	}
 }

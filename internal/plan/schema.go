@@ -30,11 +30,15 @@ func Schema() []byte {
 
 // sectionTexts says what each section is about.
 var sectionTexts = map[string]string{
-	"target.template": "What endpoint template is.",
-	"target":          "Which server, and how to speak to it.",
-	"load":            "When requests are sent.",
-	"workload":        "What is sent.",
-	"client":          "How this machine carries the plan out.",
+	"target.template":  "What endpoint template is.",
+	"target":           "Which server, and how to speak to it.",
+	"load":             "When requests are sent.",
+	"workload":         "What is sent.",
+	"workload.prefix":  "What prompts have in common.",
+	"workload.images":  "Pictures beside the prompt.",
+	"workload.dataset": "Conversations and prompts from a file.",
+	"workload.trace":   "A recording of real load.",
+	"client":           "How this machine carries the plan out.",
 }
 
 func object(about string) map[string]any {
@@ -61,6 +65,8 @@ func property[T any](k *key[T], defaults *T) map[string]any {
 		if k.oneOf != nil {
 			p["enum"] = k.oneOf
 		}
+	case *Lengths:
+		p["type"] = []string{"integer", "string"}
 	case *bool:
 		p["type"] = "boolean"
 	case *float64:
@@ -76,7 +82,11 @@ func property[T any](k *key[T], defaults *T) map[string]any {
 		p["type"] = "object"
 		p["additionalProperties"] = map[string]any{"type": []string{"string", "number", "boolean"}}
 	case *[]LoadStage:
-		p["type"], p["items"], p["minItems"], p["maxItems"] = "array", stageSchema(), 1, maxStages
+		p["type"], p["minItems"], p["maxItems"] = "array", 1, maxStages
+		p["items"] = itemSchema("One part of the load: a rate or a concurrency, and a duration, a number of requests, or both.", stageKeys)
+	case *[]Class:
+		p["type"], p["minItems"], p["maxItems"] = "array", 1, maxClasses
+		p["items"] = itemSchema("One kind of requests, drawn by its weight.", classKeys)
 	}
 	if !k.loose {
 		p["default"] = scalarValue(field)
@@ -95,10 +105,10 @@ func (k *key[T]) bounds(p map[string]any) {
 	}
 }
 
-func stageSchema() map[string]any {
-	s := object("One part of the load: a rate or a concurrency, and a duration, a number of requests, or both.")
-	for i := range stageKeys {
-		s["properties"].(map[string]any)[stageKeys[i].name] = property(&stageKeys[i], &LoadStage{})
+func itemSchema[T any](about string, keys []key[T]) map[string]any {
+	s := object(about)
+	for i := range keys {
+		s["properties"].(map[string]any)[keys[i].name] = property(&keys[i], new(T))
 	}
 	return s
 }

@@ -22,6 +22,26 @@ const (
 	ArrivalWeibull  = "weibull"
 	ArrivalMMPP     = "mmpp"
 	ArrivalClients  = "clients"
+	ArrivalTrace    = "trace"
+
+	TextWords  = "words"
+	TextMarkov = "markov"
+	TextCorpus = "corpus"
+	TextRandom = "random"
+	TextIDs    = "ids"
+
+	CacheAsIs   = "as-is"
+	CacheCold   = "cold"
+	CacheSalted = "salted"
+	CacheWarm   = "warm"
+
+	SamplingGreedy  = "greedy"
+	SamplingProduct = "product"
+
+	TokenizerEmbedded = "embedded"
+
+	OutputRecorded = "recorded"
+	OutputAsked    = "asked"
 
 	ThinkConstant    = "constant"
 	ThinkExponential = "exponential"
@@ -42,10 +62,13 @@ func Endpoints() []string {
 	}
 }
 
-// Arrivals returns the names of all processes of arrivals.
-func Arrivals() []string {
+// Processes returns the names of the processes of arrivals that a stage may have.
+func Processes() []string {
 	return []string{ArrivalConstant, ArrivalPoisson, ArrivalGamma, ArrivalWeibull, ArrivalMMPP, ArrivalClients}
 }
+
+// Arrivals returns the names of all arrivals.
+func Arrivals() []string { return append(Processes(), ArrivalTrace) }
 
 // Spec is what a user asks for. Its YAML keys are the names users write; flags set the same fields.
 //
@@ -136,11 +159,80 @@ type LoadStage struct {
 
 // Workload says what is sent.
 type Workload struct {
-	InputTokens  int     `yaml:"input_tokens"`
-	OutputTokens int     `yaml:"output_tokens"`
+	InputTokens  Lengths `yaml:"input_tokens"` // of what a prompt has of its own
+	OutputTokens Lengths `yaml:"output_tokens"`
 	IgnoreEOS    bool    `yaml:"ignore_eos"` // ask the server to go on to output_tokens
+	Sampling     string  `yaml:"sampling"`   // greedy or product: what temperature and top_p are unless they are given
 	Temperature  float64 `yaml:"temperature"`
 	TopP         float64 `yaml:"top_p"`
+	SamplingSeed uint64  `yaml:"sampling_seed"` // the server's; 0 for none
+
+	Text         string `yaml:"text"`          // where the words of prompts come from
+	TextFile     string `yaml:"text_file"`     // what markov and corpus take them from; empty for an embedded one
+	Tokenizer    string `yaml:"tokenizer"`     // file, or embedded; empty for words of one token
+	ChatTemplate string `yaml:"chat_template"` // file; with it, its tokens count too
+	SystemTokens int    `yaml:"system_tokens"` // of a system message that all requests have
+	Prefix       Prefix `yaml:"prefix"`
+	Cache        string `yaml:"cache"` // what the server's prefix cache is to find
+	Tools        string `yaml:"tools"` // file
+
+	Images  Images  `yaml:"images"`
+	Dataset Dataset `yaml:"dataset"`
+	Trace   Trace   `yaml:"trace"`
+	Classes []Class `yaml:"classes"`
+
+	SHA256 map[string]string `yaml:"sha256"` // of the files, by the key that names them
+}
+
+// Prefix is what prompts have in common: each begins with the text of one of several groups.
+type Prefix struct {
+	Groups int     `yaml:"groups"`
+	Tokens int     `yaml:"tokens"`
+	Zipf   float64 `yaml:"zipf"`  // exponent: group k has the weight k^−zipf; 0 for all alike
+	Block  int     `yaml:"block"` // tokens that the server's cache keeps together
+}
+
+// Images are pictures beside a prompt.
+type Images struct {
+	Count  int    `yaml:"count"`
+	Width  int    `yaml:"width"` // pixels
+	Height int    `yaml:"height"`
+	Format string `yaml:"format"` // png or jpeg
+}
+
+// Dataset is a file of conversations and prompts, and which of them are used.
+type Dataset struct {
+	File     string `yaml:"file"`
+	Format   string `yaml:"format"`   // empty to tell by its content
+	Preset   string `yaml:"preset"`   // rules of another tool; empty for turns and order
+	Columns  string `yaml:"columns"`  // "prompt=question output=answer"
+	Template string `yaml:"template"` // "{{title}}: {{text}}", in place of the column prompt
+	Turns    string `yaml:"turns"`
+	Order    string `yaml:"order"`
+	Output   string `yaml:"output"` // recorded or asked
+}
+
+// Trace is a recording of real load.
+type Trace struct {
+	File   string        `yaml:"file"`   // or directory
+	Format string        `yaml:"format"` // empty to tell by its content
+	Scale  float64       `yaml:"scale"`  // offsets are multiplied by it
+	Thin   float64       `yaml:"thin"`   // fraction of requests kept
+	From   time.Duration `yaml:"from"`
+	Until  time.Duration `yaml:"until"`
+	Sort   bool          `yaml:"sort"`
+	Block  int           `yaml:"block"` // tokens that one of its block ids stands for; 0 for the format's own
+}
+
+// Class is one kind of requests: those of a tenant or an adapter.
+type Class struct {
+	Name         string  `yaml:"name"`
+	Weight       float64 `yaml:"weight"`
+	Model        string  `yaml:"model"`        // in place of target.model
+	InputTokens  Lengths `yaml:"input_tokens"` // what is not given here is the workload's
+	OutputTokens Lengths `yaml:"output_tokens"`
+	PrefixGroups int     `yaml:"prefix_groups"`
+	PrefixTokens int     `yaml:"prefix_tokens"`
 }
 
 // Client says how this machine carries the plan out.
@@ -159,9 +251,13 @@ func Defaults() Spec {
 			Endpoint: EndpointChat, Stream: true, APIKeyEnv: keyVariable(EndpointChat), Timeout: 2 * time.Minute,
 			ConnectTimeout: 10 * time.Second, IdleTimeout: 4 * time.Second, HTTP: HTTP11, Reuse: true,
 		},
-		Load:     Load{Seed: 1, Arrival: ArrivalPoisson, Burstiness: 1},
-		Workload: Workload{InputTokens: 128, OutputTokens: 32, TopP: 1},
-		Client:   Client{Engine: EngineAuto},
+		Load: Load{Seed: 1, Arrival: ArrivalPoisson, Burstiness: 1},
+		Workload: Workload{
+			InputTokens: "128", OutputTokens: "32", Sampling: SamplingGreedy, TopP: 1, Text: TextWords, Cache: CacheAsIs,
+			Prefix: Prefix{Block: 16}, Images: Images{Width: 512, Height: 512, Format: "png"},
+			Dataset: Dataset{Turns: "whole", Order: "file", Output: OutputRecorded},
+		},
+		Client: Client{Engine: EngineAuto},
 	}
 	s.Load.Drain = s.Target.Timeout
 	return s

@@ -2,12 +2,15 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
+	"tare/internal/plan/schedule"
 	"tare/internal/plan/store"
 )
 
@@ -34,17 +37,35 @@ func (p *Plan) Store(ctx context.Context, to io.Writer) (ids IDs, err error) {
 	return p.EachKnown(ctx, func(r *Request) error {
 		return w.Write(&store.Row{
 			Index: r.Index, Stage: r.Stage, Due: r.Due, Think: r.Think, Session: r.Session, Turn: r.Turn, Class: r.Class, Model: r.Model,
-			InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, Body: string(r.Body),
+			InputTokens: r.InputTokens, SharedTokens: r.SharedTokens, OutputTokens: r.OutputTokens, Body: string(r.Body),
 		})
 	})
 }
 
-// Stored returns the plan with the requests of a file that Store wrote, opened anew for every walk, in place of those it would
-// make. It has no prompts: its requests have bodies only. Identify tells whether they are the ones that are expected.
-func (p *Plan) Stored(open func() (io.ReadCloser, error)) *Plan {
-	q := *p
-	q.stored = open
-	return &q
+// Stored freezes a spec whose requests are those of a file that Store wrote, opened anew for every walk. It reads no other file, and
+// has no prompts: its requests have bodies only. Identify tells whether they are the ones that are expected.
+func Stored(spec Spec, open func() (io.ReadCloser, error)) (*Plan, error) {
+	if faults := spec.check(spec.present); len(faults) > 0 {
+		return nil, faults
+	}
+	p := &Plan{Spec: spec, stored: open}
+	if !spec.Load.replayed() {
+		p.resolve()
+		return p, nil
+	}
+	s := Stage{Name: "trace", arrival: ArrivalTrace, trace: new(schedule.Trace), MaxInFlight: spec.Load.MaxInFlight}
+	p.Stages = []Stage{s}
+	var due []time.Duration
+	w := p.Walk()
+	w.SkipBodies(true)
+	for r := new(Request); w.Next(r); {
+		due = append(due, r.Due)
+	}
+	p.Stages[0].take(due)
+	if spec.Load.Duration > 0 {
+		p.Stages[0].Duration = min(p.Stages[0].Duration, spec.Load.Duration)
+	}
+	return p, errors.Join(w.Err(), w.Close())
 }
 
 // nextStored fills r with the next row of the file that is of the stage or a later one.
@@ -83,8 +104,9 @@ func (w *Walker) nextStored(r *Request) (ok bool) {
 	}
 	*r = Request{
 		Index: row.Index, Stage: row.Stage, Due: row.Due, Think: row.Think, Session: row.Session, Turn: row.Turn, Class: row.Class,
-		Model: row.Model, InputTokens: row.InputTokens, OutputTokens: row.OutputTokens,
+		Model: row.Model, InputTokens: row.InputTokens, SharedTokens: row.SharedTokens, OutputTokens: row.OutputTokens,
 	}
+	w.cache.add(r)
 	if !w.skip {
 		w.body = append(w.body[:0], row.Body...)
 		r.Body = w.body

@@ -41,10 +41,20 @@ func stored(t testing.TB, p *plan.Plan) (*shelf, plan.IDs) {
 	return s, ids
 }
 
+// reopened is the plan of the same spec whose requests are stored.
+func reopened(t testing.TB, p *plan.Plan, open func() (io.ReadCloser, error)) *plan.Plan {
+	t.Helper()
+	q, err := plan.Stored(p.Spec, open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
 func TestAStoredPlanIsTheSameRequests(t *testing.T) {
 	p := frozen(t, text{}, func(s *plan.Spec) { s.Load.Stages = everyArrival(200) })
 	s, ids := stored(t, p)
-	bare := frozen(t, nil, func(s *plan.Spec) { s.Load.Stages = everyArrival(200) }).Stored(s.open)
+	bare := reopened(t, p, s.open)
 	got, err := bare.Identify(context.Background())
 	want, _ := p.Identify(context.Background())
 	if err != nil || got != want || ids != want {
@@ -76,7 +86,7 @@ func TestAStoredPlanIsTheSameRequests(t *testing.T) {
 func TestAnEndedStageOfAStoredPlanIsSkipped(t *testing.T) {
 	p := frozen(t, text{}, stages("poisson", plan.LoadStage{Concurrency: 2, Requests: 50}, plan.LoadStage{Rate: 5, Requests: 2}))
 	s, _ := stored(t, p)
-	w := p.Stored(s.open).Walk()
+	w := reopened(t, p, s.open).Walk()
 	var r plan.Request
 	w.Next(&r)
 	w.EndStage()
@@ -90,15 +100,15 @@ func TestABrokenStoredPlanIsAnError(t *testing.T) {
 	s, ids := stored(t, p)
 	whole := bytes.Clone(s.Bytes())
 	s.Truncate(len(whole) / 2)
-	if _, err := p.Stored(s.open).Identify(context.Background()); err == nil {
+	if _, err := reopened(t, p, s.open).Identify(context.Background()); err == nil {
 		t.Error("cut in half: got no error")
 	}
 	missing := errors.New("no such file")
-	if _, err := p.Stored(func() (io.ReadCloser, error) { return nil, missing }).Identify(context.Background()); !errors.Is(err, missing) {
+	if _, err := reopened(t, p, func() (io.ReadCloser, error) { return nil, missing }).Identify(context.Background()); !errors.Is(err, missing) {
 		t.Errorf("missing: got %v", err)
 	}
 	other, _ := stored(t, frozen(t, text{}, func(s *plan.Spec) { s.Load.Rate, s.Load.Requests, s.Load.Seed = 10, 500, 2 }))
-	if got, err := p.Stored(other.open).Identify(context.Background()); err != nil || got.PlanID == ids.PlanID || got.ContentID == ids.ContentID {
+	if got, err := reopened(t, p, other.open).Identify(context.Background()); err != nil || got.PlanID == ids.PlanID || got.ContentID == ids.ContentID {
 		t.Errorf("another plan's requests: got %+v, %v, want other ids than %+v", got, err, ids)
 	}
 }
@@ -151,7 +161,7 @@ func BenchmarkStore(b *testing.B) {
 func BenchmarkNextStored(b *testing.B) {
 	p := frozen(b, text{}, func(s *plan.Spec) { s.Load.Rate, s.Load.Requests = 1000, int64(b.N) })
 	s, _ := stored(b, p)
-	w := p.Stored(s.open).Walk()
+	w := reopened(b, p, s.open).Walk()
 	b.ReportAllocs()
 	b.ResetTimer()
 	var r plan.Request

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"hash"
 	"math"
 	"time"
@@ -35,7 +36,8 @@ type Request struct {
 	Tools     []byte    // JSON array of tool definitions in OpenAI's form; nil for none
 	CacheSalt string    // keeps the server's prefix cache apart for each salt, where the endpoint has a word for it
 
-	InputTokens  int // asked length of the prompt, tokens
+	SharedTokens int // of the prompt, that requests with lower indexes begin with too: what a prefix cache that forgets nothing finds
+	InputTokens  int // asked length of the prompt, tokens; 0 where nobody counted
 	OutputTokens int // asked length of the answer, tokens
 }
 
@@ -82,10 +84,16 @@ type Walker struct {
 	plan     *Plan
 	stage    int   // of the next request, if it has one more
 	made     int64 // requests of that stage
+	total    int64 // requests of all stages
 	arrivals *schedule.Arrivals
 	thinking *schedule.Thinking
 
-	text    *workload.Text
+	replay  *schedule.Replay
+	content *content       // nil for plain words of one length
+	text    *workload.Text // of plain words
+	input   int            // their length
+	output  int
+	cache   CacheFacts
 	prompt  []byte
 	body    []byte
 	skip    bool
@@ -96,16 +104,22 @@ type Walker struct {
 	err    error
 
 	structure hash.Hash
-	content   hash.Hash
+	bodies    hash.Hash
 	row       [sha256.Size]byte
 	hashed    int64
 }
 
 // Walk starts at the plan's first request.
 func (p *Plan) Walk() *Walker {
-	w := &Walker{
-		plan: p, skip: p.bodiless(), text: workload.NewText(p.Spec.Load.Seed), structure: sha256.New(),
-		content: sha256.New(),
+	w := &Walker{plan: p, skip: p.bodiless(), structure: sha256.New(), bodies: sha256.New()}
+	switch {
+	case p.stored != nil:
+	case p.plain():
+		w.text = workload.NewText(p.Spec.Load.Seed)
+		w.input, _ = p.Spec.Workload.InputTokens.Fixed()
+		w.output, _ = p.Spec.Workload.OutputTokens.Fixed()
+	default:
+		w.content = p.material.content(p.Spec.Load.Seed)
 	}
 	w.structure.Write(p.appendStructure(nil))
 	w.enter()
@@ -127,8 +141,12 @@ func (w *Walker) Next(r *Request) (ok bool) {
 	for w.stage < len(w.plan.Stages) {
 		s := &w.plan.Stages[w.stage]
 		if due, ok := w.due(s); ok {
-			w.fill(r, s, due)
+			if w.fill(r, s, due); w.err != nil {
+				w.stage = len(w.plan.Stages)
+				return false
+			}
 			w.made++
+			w.total++
 			return true
 		}
 		w.EndStage()
@@ -155,10 +173,20 @@ func (w *Walker) enter() {
 		w.thinking = s.think.Times(w.plan.Spec.Load.Seed)
 		return
 	}
+	if s.trace != nil {
+		w.replay = s.trace.Arrivals(w.plan.Spec.Load.Seed, s.First)
+		return
+	}
 	w.arrivals = s.open.Arrivals(w.plan.Spec.Load.Seed, s.First)
 }
 
 func (w *Walker) due(s *Stage) (due time.Duration, ok bool) {
+	if s.trace != nil {
+		if w.made == s.Requests {
+			return 0, false
+		}
+		return w.replay.Next()
+	}
 	if !s.Closed {
 		return w.arrivals.Next()
 	}
@@ -172,21 +200,59 @@ func (w *Walker) due(s *Stage) (due time.Duration, ok bool) {
 func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
 	*r = Request{
 		Index: s.First + w.made, Session: s.First + w.made, Stage: w.stage, Due: due,
-		InputTokens: w.plan.Spec.Workload.InputTokens, OutputTokens: w.plan.Spec.Workload.OutputTokens,
+		InputTokens: w.input, OutputTokens: w.output,
 	}
 	if s.Closed {
 		r.Think = w.thinking.After(r.Index)
 	}
+	if w.content != nil {
+		w.content.shape(r, w.rowOf(s))
+		w.cache.add(r)
+	}
 	if !w.skip {
-		w.prompt = w.text.Append(w.prompt[:0], uint64(r.Index), r.InputTokens)
-		r.Prompt = unsafe.String(unsafe.SliceData(w.prompt), len(w.prompt))
-		w.body = w.plan.encode.AppendBody(w.body[:0], r)
-		r.Body = w.body
+		w.write(r)
 	}
 	if s.counted() {
 		w.hash(r)
 	}
 }
+
+// rowOf is which row of a trace or data set the next request is made of: the one that its time is from, or the next one.
+func (w *Walker) rowOf(s *Stage) int {
+	if s.trace != nil {
+		return w.replay.Row()
+	}
+	return int(w.total)
+}
+
+// write makes the prompt and the body.
+func (w *Walker) write(r *Request) {
+	if w.content == nil {
+		w.prompt = w.text.Append(w.prompt[:0], uint64(r.Index), r.InputTokens)
+		r.Prompt = unsafe.String(unsafe.SliceData(w.prompt), len(w.prompt))
+	} else if err := w.content.write(r); err != nil {
+		w.err = fmt.Errorf("make request %d: %w", r.Index, err)
+		return
+	}
+	if r.Body == nil {
+		w.body = w.plan.encode.AppendBody(w.body[:0], r)
+		r.Body = w.body
+	}
+}
+
+// CacheFacts say what a prefix cache that forgets nothing would find, of the requests made so far.
+type CacheFacts struct {
+	Prompt int64 // tokens of all prompts
+	Shared int64 // of them, those that earlier requests begin with too
+}
+
+func (f *CacheFacts) add(r *Request) {
+	f.Prompt += int64(r.InputTokens)
+	f.Shared += int64(r.SharedTokens)
+}
+
+// Cache returns what a prefix cache that forgets nothing would find.
+func (w *Walker) Cache() CacheFacts { return w.cache }
 
 func (w *Walker) hash(r *Request) {
 	w.hashed++
@@ -201,7 +267,7 @@ func (w *Walker) hash(r *Request) {
 		return
 	}
 	sum := sha256.Sum256(r.Body)
-	w.content.Write(append(w.row[:0], sum[:]...))
+	w.bodies.Write(append(w.row[:0], sum[:]...))
 }
 
 // IDs returns the hashes over the requests made so far. A closed stage that ends by duration has a part in them with its
@@ -209,7 +275,7 @@ func (w *Walker) hash(r *Request) {
 func (w *Walker) IDs() IDs {
 	ids := IDs{PlanID: hex.EncodeToString(w.structure.Sum(nil)), Requests: w.hashed}
 	if w.hashed > 0 && !w.skipped {
-		ids.ContentID = hex.EncodeToString(w.content.Sum(nil))
+		ids.ContentID = hex.EncodeToString(w.bodies.Sum(nil))
 	}
 	return ids
 }
@@ -255,14 +321,19 @@ func (p *Plan) appendStructure(dst []byte) []byte {
 	}
 	load, work := &p.Spec.Load, &p.Spec.Workload
 	dst = append(dst, structureVersion...)
-	put(load.Seed, uint64(process(load.Arrival)), math.Float64bits(load.Burstiness), uint64(work.InputTokens),
-		uint64(work.OutputTokens), uint64(len(p.Stages)))
+	input, plainInput := work.InputTokens.Fixed()
+	output, plainOutput := work.OutputTokens.Fixed()
+	put(load.Seed, uint64(process(load.Arrival)), math.Float64bits(load.Burstiness), flag(plainInput)*uint64(input),
+		flag(plainOutput)*uint64(output), uint64(len(p.Stages)))
 	for i := range p.Stages {
 		s := &p.Stages[i]
 		put(flag(s.Warmup), flag(s.Closed), uint64(s.Gap), uint64(s.Duration), uint64(s.First), uint64(s.Requests),
 			uint64(s.open.Window), uint64(s.open.Limit), math.Float64bits(s.Rate), math.Float64bits(s.RateTo),
 			uint64(s.Concurrency), uint64(s.MaxInFlight))
 		dst = s.appendArrivals(dst, load)
+	}
+	if !p.plain() {
+		dst = append(append(dst, 'w'), p.Spec.Workload.canonical()...)
 	}
 	return dst
 }

@@ -203,7 +203,7 @@ func TestIDsTellPlansApart(t *testing.T) {
 	for name, change := range map[string]func(*plan.Spec){
 		"seed":   func(s *plan.Spec) { s.Load.Seed = 2 },
 		"rate":   func(s *plan.Spec) { s.Load.Rate = 11 },
-		"output": func(s *plan.Spec) { s.Workload.OutputTokens = 33 },
+		"output": func(s *plan.Spec) { s.Workload.OutputTokens = "33" },
 		"limit":  func(s *plan.Spec) { s.Load.MaxInFlight = 3 },
 		"drain":  func(s *plan.Spec) { s.Load.Drain = 3 },
 	} {

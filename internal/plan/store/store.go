@@ -24,6 +24,7 @@ type Row struct {
 	Class        string        `json:"class,omitempty"`
 	Model        string        `json:"model,omitempty"`
 	InputTokens  int           `json:"input_tokens"`
+	SharedTokens int           `json:"shared_tokens,omitempty"` // of them, that rows before begin with too
 	OutputTokens int           `json:"output_tokens"`
 	Body         string        `json:"body"` // of the HTTP request, byte for byte
 }

@@ -39,6 +39,8 @@ type Prompts struct {
 	source  *draw.Source
 	check   uint64
 	scratch []uint32
+
+	odd, offset uint64 // the nonce of a prompt is index·odd + offset
 }
 
 // material is what the prompts of one tokenizer and text share.
@@ -51,8 +53,6 @@ type material struct {
 	followers []int32  // places of pieces, grouped by the two pieces before
 	leadBits  int
 	wordBits  int
-
-	odd, offset uint64 // the nonce of a prompt is index·odd + offset
 }
 
 // piece is one piece of the text.
@@ -83,21 +83,29 @@ func NewPrompts(t *Tokenizer, from Source, text []byte, seed, check uint64) (*Pr
 			return nil, fmt.Errorf("exact prompts: %w", err)
 		}
 	}
-	nonce := draw.New(seed, "exact nonce")
-	m.odd, m.offset = nonce.Uint64()|1, nonce.Uint64()
-	return &Prompts{material: m, source: draw.New(seed, "exact prompt"), check: check}, nil
+	return (&Prompts{material: m, check: check}).Reseed(seed), nil
 }
 
 // Clone returns prompts that write the same texts and may be used beside p.
 func (p *Prompts) Clone() *Prompts {
+	q := *p
 	source := *p.source
-	return &Prompts{material: p.material, source: &source, check: p.check}
+	q.source, q.scratch = &source, nil
+	return &q
+}
+
+// Reseed returns prompts of another seed, which may be used beside p.
+func (p *Prompts) Reseed(seed uint64) *Prompts {
+	nonce := draw.New(seed, "exact nonce")
+	return &Prompts{
+		material: p.material, source: draw.New(seed, "exact prompt"), check: p.check, odd: nonce.Uint64() | 1, offset: nonce.Uint64(),
+	}
 }
 
 // Append appends the prompt of index, which has n tokens.
 func (p *Prompts) Append(dst []byte, index uint64, n int) ([]byte, error) {
 	begin := len(dst)
-	dst = p.write(dst, index, n)
+	dst = p.write(dst, index, n, false)
 	if p.check > 0 && index%p.check == 0 {
 		if got := p.count(dst[begin:]); got != max(n, 0) {
 			return dst, fmt.Errorf("prompt %d: %d tokens wanted, but its text has %d", index, n, got)
@@ -106,13 +114,19 @@ func (p *Prompts) Append(dst []byte, index uint64, n int) ([]byte, error) {
 	return dst, nil
 }
 
+// AppendBehind appends the text of index, which has n tokens, behind one that Append or AppendBehind wrote: their tokens add up.
+func (p *Prompts) AppendBehind(dst []byte, index uint64, n int) []byte {
+	return p.write(dst, index, n, true)
+}
+
 // AppendInside appends the text of index with which the whole that wrap makes of it, a rendered chat template for instance, has
 // n tokens. That is always proved by encoding the whole. Wrap appends the whole to dst.
-func (p *Prompts) AppendInside(dst []byte, index uint64, n int, wrap func(dst, text []byte) ([]byte, error)) ([]byte, error) {
+// Behind says that the text goes on from one that Append wrote, which wrap puts before it.
+func (p *Prompts) AppendInside(dst []byte, index uint64, n int, behind bool, wrap func(dst, text []byte) ([]byte, error)) ([]byte, error) {
 	begin := len(dst)
 	inner, got := n, 0
 	for range 4 {
-		dst = p.write(dst[:begin], index, inner)
+		dst = p.write(dst[:begin], index, inner, behind)
 		whole, err := wrap(nil, dst[begin:])
 		if err != nil {
 			return dst[:begin], fmt.Errorf("prompt %d: %w", index, err)
@@ -133,14 +147,18 @@ func (p *Prompts) count(text []byte) int {
 }
 
 // write writes a nonce, then the source's pieces while they fit, then words.
-func (p *Prompts) write(dst []byte, index uint64, n int) []byte {
+func (p *Prompts) write(dst []byte, index uint64, n int, behind bool) []byte {
 	if n <= 0 {
 		return dst
 	}
 	p.source.Seek(index)
 	number := index*p.odd + p.offset
 	shift := (min(n, nonceWords) - 1) * p.wordBits
-	dst = append(dst, p.leads[number>>shift&(1<<p.leadBits-1)]...)
+	if behind {
+		dst = append(dst, p.words[number>>shift&(1<<p.wordBits-1)]...)
+	} else {
+		dst = append(dst, p.leads[number>>shift&(1<<p.leadBits-1)]...)
+	}
 	for n--; shift > 0; n-- {
 		shift -= p.wordBits
 		dst = append(dst, p.words[number>>shift&(1<<p.wordBits-1)]...)

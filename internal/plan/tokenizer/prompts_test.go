@@ -44,7 +44,7 @@ func TestPromptsInsideATemplateMakeTheWholeExact(t *testing.T) {
 	p := prompts(t, tok, tokenizer.Markov, nil, 7, 0)
 	for index := range uint64(50) {
 		n := 20 + int(index)*7
-		text, err := p.AppendInside([]byte("kept "), index, n, wrap)
+		text, err := p.AppendInside([]byte("kept "), index, n, false, wrap)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestPromptsInsideATemplateMakeTheWholeExact(t *testing.T) {
 			t.Errorf("prompt %d: got %d tokens in all, want %d, before it %q", index, got, n, text[:5])
 		}
 	}
-	if _, err := p.AppendInside(nil, 0, 3, wrap); err == nil || !strings.Contains(err.Error(), "around the text") {
+	if _, err := p.AppendInside(nil, 0, 3, false, wrap); err == nil || !strings.Contains(err.Error(), "around the text") {
 		t.Errorf("fewer tokens than the template has: got %v", err)
 	}
 }
