@@ -22,13 +22,18 @@ func newReport() *cobra.Command {
 		Short: "Print the report of a run from its directory",
 		Long: `Print the report of a run from its directory, the same as the run itself printed.
 
-A run that was killed is reported as far as its records reach.`,
+A run that was killed is reported as far as its records reach. DIR may be that of tare run --repeat: then what its runs say together.`,
 		Example: `  tare report runs/20260102T030405Z-a1b2c3
   tare report runs/today --json
   tare report runs/today --requests jsonl > requests.jsonl
   tare report runs/today --requests csv > requests.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: verb(func(c *cobra.Command, args []string) error {
+			if requests == "" {
+				if ok, err := reportReplications(c.OutOrStdout(), args[0], asJSON); ok {
+					return err
+				}
+			}
 			if err := checkRunDir(args[0]); err != nil {
 				return err
 			}

@@ -24,6 +24,7 @@ import (
 
 // runOptions are what a run is told besides its spec.
 type runOptions struct {
+	repeat int // how often the load is carried out, each time with the next seed
 	dryRun bool
 	strict bool
 	quiet  bool
@@ -56,6 +57,7 @@ Exit codes:
   tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --header 'X-Team: blue' --strict --quiet
   tare run -f spec.yaml --seed 7 --out runs/seed-7
   tare run http://127.0.0.1:8000 --plan plans/seed-7
+  tare run -f spec.yaml --repeat 5 --out runs/certified
   tare run -f spec.yaml --dry-run`,
 		Args: cobra.ArbitraryArgs,
 	}
@@ -66,6 +68,7 @@ Exit codes:
 	f.BoolVar(&o.quiet, "quiet", false, "show nothing while the run goes on")
 	f.BoolVar(&o.allowBiased, "allow-biased", false, "send a plan that takes too much of this machine's calibrated capacity")
 	f.BoolVar(&o.calibrate, "auto-calibrate", false, "calibrate this machine first, where that was not done for such a load")
+	f.IntVar(&o.repeat, "repeat", 1, "carry the load out `n` times, each with the next seed, into run-1 to run-n of the output directory; CERTIFIED asks for 5")
 	f.StringVar(&o.plan, "plan", "", "send the plan that tare plan --write has stored in this `dir`, byte for byte")
 	c.RunE = verb(func(c *cobra.Command, args []string) error {
 		var stored storedPlan
@@ -93,28 +96,13 @@ func runSpec(c *cobra.Command, spec plan.Spec, stored *storedPlan, o runOptions)
 		_, err := c.OutOrStdout().Write(spec.YAML())
 		return err
 	}
-	l, err := freezeLoad(spec, func(spec plan.Spec, secrets []string) (*plan.Plan, dialect.Dialect, error) {
-		if o.plan != "" {
-			return stored.freeze(c.Context(), o.plan, spec, secrets)
-		}
-		return freeze(spec, secrets)
-	})
-	if err != nil {
-		return misused(err, "")
+	if o.repeat < 1 {
+		return misused(fmt.Errorf("--repeat: must be at least 1, got %d", o.repeat), "")
 	}
-	defer l.plan.Close()
-	notices := io.Discard
-	if !o.quiet {
-		notices = c.ErrOrStderr()
+	if o.repeat > 1 {
+		return repeat(c, spec, stored, o)
 	}
-	if err := l.admit(c.Context(), o.admissionOptions, notices); err != nil {
-		return err
-	}
-	var show *display
-	if !o.quiet {
-		show = newDisplay(c.ErrOrStderr(), l.plan)
-	}
-	r, err := l.perform(c.Context(), show, c.ErrOrStderr())
+	r, err := runOnce(c, spec, stored, o)
 	if err != nil {
 		return err
 	}
@@ -122,6 +110,32 @@ func runSpec(c *cobra.Command, spec plan.Spec, stored *storedPlan, o runOptions)
 		return err
 	}
 	return r.exit(o.strict)
+}
+
+// runOnce carries a load out into a directory of its own.
+func runOnce(c *cobra.Command, spec plan.Spec, stored *storedPlan, o runOptions) (finished, error) {
+	l, err := freezeLoad(spec, func(spec plan.Spec, secrets []string) (*plan.Plan, dialect.Dialect, error) {
+		if o.plan != "" {
+			return stored.freeze(c.Context(), o.plan, spec, secrets)
+		}
+		return freeze(spec, secrets)
+	})
+	if err != nil {
+		return finished{}, misused(err, "")
+	}
+	defer l.plan.Close()
+	notices := io.Discard
+	if !o.quiet {
+		notices = c.ErrOrStderr()
+	}
+	if err := l.admit(c.Context(), o.admissionOptions, notices); err != nil {
+		return finished{}, err
+	}
+	var show *display
+	if !o.quiet {
+		show = newDisplay(c.ErrOrStderr(), l.plan)
+	}
+	return l.perform(c.Context(), show, c.ErrOrStderr())
 }
 
 // load is a plan and where it goes.

@@ -46,11 +46,11 @@ func (e *Estimate) HalfWidth() (share float64, ok bool) {
 	return (high - low) / 2 / at, true
 }
 
-// planned estimates each latency of a stage.
+// estimates estimates each latency of a stage.
 func (l *Ledger) estimates(stage int) map[string]Planned {
 	all := map[string]Planned{}
 	for _, m := range latencies() {
-		if c, ok := l.rows.cohort(stage, m); ok {
+		if c, ok := l.rows.cohort(stage, int(l.stages[stage].outcomes.Sum()), m); ok {
 			all[m.name] = plannedOf(c)
 		}
 	}

@@ -89,10 +89,11 @@ func latencies() []latency {
 	}
 }
 
-// cohort puts the requests of a stage in the order of the plan. ok is false when none has the metric: replies that were not
+// cohort puts the n requests of a stage in the order of the plan. ok is false when none has the metric: replies that were not
 // streamed have no first token.
-func (s rows) cohort(stage int, m latency) (c *stats.Cohort, ok bool) {
+func (s rows) cohort(stage, n int, m latency) (c *stats.Cohort, ok bool) {
 	c = new(stats.Cohort)
+	c.Grow(n)
 	for _, key := range slices.Sorted(maps.Keys(s)) {
 		p := s[key]
 		for i, as := range p.as {

@@ -209,13 +209,13 @@ func TestTextNamesTheFilesThatAreThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(text(t, s)); !strings.HasSuffix(got, dir+": manifest.json, exchanges.tare\n") {
+	if got := string(text(t, s)); !strings.HasSuffix(got, dir+":\n          manifest.json, exchanges.tare\n") {
 		t.Errorf("before the summary is written, got:\n%s", got)
 	}
 	if err := report.WriteSummary(dir, s); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(text(t, s)); !strings.HasSuffix(got, dir+": summary.json, verdict.json, manifest.json, exchanges.tare\n") {
+	if got := string(text(t, s)); !strings.HasSuffix(got, dir+":\n          summary.json, verdict.json, manifest.json, exchanges.tare\n") {
 		t.Errorf("after the summary is written, got:\n%s", got)
 	}
 }

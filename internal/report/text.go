@@ -446,7 +446,7 @@ func writeFiles(b *bytes.Buffer, s *judge.Summary) {
 		}
 	}
 	if len(there) > 0 {
-		fmt.Fprintf(b, "files     %s: %s\n", printable(s.Dir), strings.Join(there, ", "))
+		fmt.Fprintf(b, "files     %s:\n          %s\n", printable(s.Dir), strings.Join(there, ", "))
 	}
 }
 

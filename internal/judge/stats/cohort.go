@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Cohort is the planned requests of one metric in the order of their due times, however each ended. It keeps eight bytes of each, and the
 // order is what its intervals come from; where only quantiles are asked for, an Incidence alone will do. The zero value is empty and ready.
@@ -8,6 +11,9 @@ type Cohort struct {
 	all    Incidence
 	values []int64 // math.MaxInt64 for one that did not complete
 }
+
+// Grow makes room for n more requests, so that none of them has the others copied.
+func (c *Cohort) Grow(n int) { c.values = slices.Grow(c.values, n) }
 
 // Complete adds a request that completed with a value.
 func (c *Cohort) Complete(v int64) {
