@@ -25,7 +25,7 @@ A run writes a directory of facts; every number is computed from that directory.
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.Version = toolLine()
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newRun(), newPlan(), newCalibrate(), newProbe(), newReport(), newSim(), newDemo(), newSpec(), newVersion(), newExitCodes())
+	root.AddCommand(newRun(), newPlan(), newCalibrate(), newBias(), newProbe(), newReport(), newSim(), newDemo(), newSpec(), newVersion(), newExitCodes())
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if !c.Runnable() && c.HasSubCommands() {

@@ -144,6 +144,7 @@ type load struct {
 	dialect dialect.Dialect
 	target  target
 
+	burden    time.Duration     // added to each event, by tare bias alone
 	admission *record.Admission // nil where the machine was not calibrated
 }
 
@@ -269,6 +270,7 @@ func (l load) drive(ctx context.Context, dir string, m *record.Manifest, show *d
 	ctx, cut, stop := interrupts(ctx, notices)
 	defer stop()
 	cfg := driveConfig(l.plan.Spec, l.target)
+	cfg.Burden = l.burden
 	cfg.Cut, cfg.Watch = cut, show.show
 	health, err := os.Create(filepath.Join(dir, record.HealthFile))
 	if err != nil {
