@@ -38,10 +38,11 @@ type laboratory struct {
 
 // traffic is one way in which events come.
 type traffic struct {
-	name  string
-	about string
-	sim   []string // flags of the server
-	spec  func(*plan.Spec)
+	name   string
+	about  string
+	sim    []string // flags of the server
+	tokens int      // of an answer
+	warmup time.Duration
 }
 
 // The streams of the laboratory.
@@ -54,16 +55,11 @@ const (
 )
 
 func traffics() []traffic {
-	streams := func(s *plan.Spec) {
-		s.Workload.OutputTokens, s.Load.Warmup = labTokens, labGap*labTokens
-	}
 	return []traffic{
 		{"mixed", fmt.Sprintf("Poisson arrivals, each answer in one piece, after 0 to %v: reads know nothing of each other", labSpread),
-			[]string{"--ttft", fmt.Sprintf("uniform(0s,%v)", labSpread)}, func(s *plan.Spec) {
-				s.Workload.OutputTokens, s.Load.Warmup = 1, 200*time.Millisecond
-			}},
-		{"periodic", fmt.Sprintf("Poisson arrivals of streams of %d tokens, one each %v", labTokens, labGap), []string{"--null", "--gap", labGap.String()}, streams},
-		{"lockstep", fmt.Sprintf("the same streams, all emitting at the same ticks, each %v", labGap), []string{"--step", labGap.String()}, streams},
+			[]string{"--ttft", fmt.Sprintf("uniform(0s,%v)", labSpread)}, 1, 10 * labSpread},
+		{"periodic", fmt.Sprintf("Poisson arrivals of streams of %d tokens, one each %v", labTokens, labGap), []string{"--null", "--gap", labGap.String()}, labTokens, labGap * labTokens},
+		{"lockstep", fmt.Sprintf("the same streams, all emitting at the same ticks, each %v", labGap), []string{"--step", labGap.String()}, labTokens, labGap * labTokens},
 	}
 }
 
@@ -241,9 +237,7 @@ func (lab *laboratory) raise(ctx context.Context, t traffic, url, dir string) (s
 // explore finds out how long a request keeps a loop at work, in seconds, by runs below what it can do: the lesser of two, since
 // what disturbs a run only adds.
 func (lab *laboratory) explore(ctx context.Context, t traffic, url, dir string) (busy float64, err error) {
-	spec := plan.Defaults()
-	t.spec(&spec)
-	rate := labPilot / (lab.service.Seconds() * float64(spec.Workload.OutputTokens+otherEvents))
+	rate := labPilot / (lab.service.Seconds() * float64(t.tokens+otherEvents))
 	busy = math.Inf(1)
 	for range 2 {
 		_, b, err := lab.run(ctx, t, url, dir, 1, rate)
@@ -259,10 +253,9 @@ func (lab *laboratory) explore(ctx context.Context, t traffic, url, dir string) 
 func (lab *laboratory) run(ctx context.Context, t traffic, url, dir string, loops int, rate float64) (s biasStep, busy float64, err error) {
 	spec := plan.Defaults()
 	spec.Target.URL, spec.Target.Model, spec.Target.APIKeyEnv = url, "sim", ""
-	spec.Workload.InputTokens = 16
-	spec.Load.Seed, spec.Load.Rate, spec.Load.Duration = lab.seed, rate, lab.window
+	spec.Workload.InputTokens, spec.Workload.OutputTokens = "16", plan.Lengths(strconv.Itoa(t.tokens))
+	spec.Load.Seed, spec.Load.Rate, spec.Load.Warmup, spec.Load.Duration = lab.seed, rate, t.warmup, lab.window
 	spec.Client.Engine, spec.Client.Loops = plan.EngineEpoll, loops
-	t.spec(&spec)
 	if spec.Out, err = os.MkdirTemp(dir, "step-"); err != nil {
 		return s, 0, fmt.Errorf("make room for a run: %w", err)
 	}
