@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -66,8 +68,10 @@ were drawn, and the ids. Equal ids mean the same load, on every machine.`,
 
 func printPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
 	stages := make([]stats.Arrivals, len(p.Stages))
+	var drawn drawnLengths
 	ids, err := p.EachKnown(ctx, func(r *plan.Request) error {
 		stages[r.Stage].Add(r.Index, r.Due)
+		drawn.add(r)
 		return nil
 	})
 	if err != nil {
@@ -83,7 +87,51 @@ func printPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
 		return err
 	}
 	fmt.Fprintf(to, "\nrequests    %d\nseed        %d\nplan id     %s\ncontent id  %s\n", ids.Requests, p.Spec.Load.Seed, ids.PlanID, ids.ContentID)
+	drawn.print(to, p)
+	for _, f := range p.Files() {
+		fmt.Fprintf(to, "file        %s, %s, sha256 %s\n", f.Key, f.Path, f.SHA256)
+	}
+	for _, note := range p.Notes() {
+		fmt.Fprintf(to, "note        %s\n", note)
+	}
 	return nil
+}
+
+// drawnLengths are the lengths that came out of the draws.
+type drawnLengths struct {
+	requests, input, output, shared int64
+	classes                         map[string]int64
+}
+
+func (d *drawnLengths) add(r *plan.Request) {
+	d.requests++
+	d.input += int64(r.InputTokens)
+	d.output += int64(r.OutputTokens)
+	d.shared += int64(r.SharedTokens)
+	if r.Class != "" {
+		if d.classes == nil {
+			d.classes = map[string]int64{}
+		}
+		d.classes[r.Class]++
+	}
+}
+
+// print sets the means that were drawn next to those that were asked for.
+func (d *drawnLengths) print(to io.Writer, p *plan.Plan) {
+	input, output, known := p.MeanLengths()
+	if d.requests == 0 {
+		return
+	}
+	n := float64(d.requests)
+	if known {
+		fmt.Fprintf(to, "input       mean %.2f tokens, asked %.2f\noutput      mean %.2f tokens, asked %.2f\n", float64(d.input)/n, input, float64(d.output)/n, output)
+	}
+	if d.input > 0 {
+		fmt.Fprintf(to, "cacheable   %.2f %% of the prompt tokens, for a prefix cache that forgets nothing\n", 100*float64(d.shared)/float64(d.input))
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.classes)) {
+		fmt.Fprintf(to, "class       %s, %d requests\n", name, d.classes[name])
+	}
 }
 
 func stageName(s *plan.Stage) string {

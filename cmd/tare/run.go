@@ -211,7 +211,7 @@ func (l load) perform(ctx context.Context, show *display, notices io.Writer) (fi
 	if err != nil {
 		return finished{}, err
 	}
-	m.Warnings = append(l.target.warnings, warnings...)
+	m.Warnings = append(append(l.target.warnings, l.plan.Notes()...), warnings...)
 	dir, err := createRunDir(l.plan.Spec.Out, time.Now())
 	if err != nil {
 		return finished{}, err
@@ -239,9 +239,15 @@ func (l load) manifest(ctx context.Context, env record.Environment) (*record.Man
 	}
 	t := l.plan.Spec.Masked().Target
 	return &record.Manifest{
-		Schema: record.ManifestSchema, Tool: record.ThisTool(), Spec: spec, Env: env, Plan: ids, Admission: l.admission,
+		Schema: record.ManifestSchema, Tool: record.ThisTool(), Spec: spec, Env: env, Plan: ids, Admission: l.admission, Workload: l.asked(),
 		Target: record.Target{URL: t.URL, Servers: t.URLs(), Model: t.Model, Endpoint: t.Endpoint, Stream: t.Stream, HTTP: t.HTTP, Insecure: t.Insecure},
 	}, nil
+}
+
+// asked is what is asked of the requests.
+func (l load) asked() *record.Workload {
+	input, output, _ := l.plan.MeanLengths()
+	return &record.Workload{MeanInput: input, MeanOutput: output, Cache: l.plan.Spec.Workload.Cache}
 }
 
 // The largest plan whose ids are found before the start: some milliseconds of work.

@@ -72,6 +72,9 @@ func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender
 	if r.cfg.Burden > 0 {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("the client was slowed on purpose: %v were added to each event", r.cfg.Burden))
 	}
+	if found := r.feeder.walk.Cache(); m.Workload != nil {
+		m.Workload.PromptTokens, m.Workload.SharedTokens = found.Prompt, found.Shared
+	}
 	if ids := r.feeder.ids; r.feeder.all || !m.Plan.Complete {
 		m.Plan = record.PlanIDs{PlanID: ids.PlanID, ContentID: ids.ContentID, Requests: ids.Requests, Complete: r.feeder.all}
 	}

@@ -109,7 +109,7 @@ func (f *feeder) room(anywhere bool) *job {
 
 func (f *feeder) ready(j *job, r *plan.Request) {
 	j.index, j.stage, j.due, j.think = r.Index, r.Stage, r.Due, r.Think
-	j.in, j.out = r.InputTokens, r.OutputTokens
+	j.in, j.out, j.class = r.InputTokens, r.OutputTokens, r.Class
 	j.server = int(r.Index % int64(len(f.posts)))
 	if f.bare {
 		j.bytes = append(j.bytes[:0], r.Body...)
@@ -133,7 +133,7 @@ func (f *feeder) rest(r *plan.Request) {
 			continue
 		}
 		f.time.planned[r.Stage].Add(1)
-		j := job{index: r.Index, stage: r.Stage, due: r.Due, in: r.InputTokens, out: r.OutputTokens}
+		j := job{index: r.Index, stage: r.Stage, due: r.Due, in: r.InputTokens, out: r.OutputTokens, class: r.Class}
 		f.rec.add(j.notSent(f.time), f.clock.Now())
 	}
 }
@@ -146,6 +146,6 @@ func (j *job) notSent(t *timeline) *record.Exchange {
 	}
 	return &record.Exchange{
 		Index: j.index, Session: j.index, Stage: j.stage, Due: at + j.due,
-		PlannedIn: j.in, PlannedOut: j.out, Outcome: record.NotSent, Cause: record.CauseNotSent,
+		Class: j.class, PlannedIn: j.in, PlannedOut: j.out, Outcome: record.NotSent, Cause: record.CauseNotSent,
 	}
 }

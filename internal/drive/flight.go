@@ -76,7 +76,7 @@ func newFlight(r *run, reader dialect.Reader) *flight {
 func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {
 	f.x = record.Exchange{
 		Index: j.index, Session: j.index, Stage: j.stage, Due: due, Issued: record.At(issued), Delay: delay,
-		PlannedIn: j.in, PlannedOut: j.out, Events: f.x.Events[:0],
+		Class: j.class, PlannedIn: j.in, PlannedOut: j.out, Events: f.x.Events[:0],
 	}
 	f.think, f.server, f.request, f.counted = j.think, j.server, f.request[:0], false
 	f.merged, f.reading, f.lag = 0, record.Spans{}, record.Spans{}

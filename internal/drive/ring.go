@@ -12,6 +12,7 @@ type job struct {
 	due     time.Duration // from the start of its stage
 	think   time.Duration // between its reply and the next request in its place
 	in, out int           // planned tokens
+	class   string        // of the request
 	server  int           // it goes to
 	made    time.Duration // when it was ready
 	bytes   []byte        // the whole HTTP request; its memory stays with the ring

@@ -40,6 +40,8 @@ type Ledger struct {
 	windows    []window       // of the stages, as planned
 	stages     []*account
 	servers    []Server // none where there is one only
+	classes    map[string]*account
+	lengths    lengths
 	rows       rows
 	health     []record.Health
 	recorded   int64
@@ -53,7 +55,7 @@ func Begin(m *record.Manifest) (*Ledger, error) {
 	if len(m.Stages) == 0 {
 		return nil, fmt.Errorf("stages: must name at least one, got none")
 	}
-	l := &Ledger{manifest: m, table: measure.Table(), index: map[string]int{}, rows: rows{}}
+	l := &Ledger{manifest: m, table: measure.Table(), index: map[string]int{}, rows: rows{}, classes: map[string]*account{}}
 	for i, row := range l.table {
 		l.index[row.Name] = i
 	}
@@ -101,6 +103,10 @@ func (l *Ledger) Add(x *record.Exchange) error {
 	r.Read(x)
 	place.put(i, r, l.windows[x.Stage])
 	l.stages[x.Stage].add(r, l.table, l.windows[x.Stage])
+	if !l.manifest.Stages[x.Stage].Warmup {
+		l.lengths.add(x)
+		l.addClass(r)
+	}
 	l.clockIn(r)
 	if k := int64(len(l.servers)); k > 0 && !l.manifest.Stages[x.Stage].Warmup {
 		*l.servers[x.Index%k].Outcomes.Of(x.Outcome)++
@@ -211,6 +217,7 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 	s.Total.Arrivals = Arrivals{} // its stages do not begin at the same moment
 	s.Total.Name, s.Total.StartMs, s.Total.EndMs = "total", all.startMs, all.endMs
 	s.Servers = l.servers
+	s.Workload, s.Classes = l.workload(), l.classed()
 	s.Run = l.run(e)
 	e.Queues = queues(s.Run.Loops)
 	s.Verdict = verdict.Judge(e)
@@ -324,6 +331,11 @@ func (l *Ledger) warnings(s *Summary, e *verdict.Evidence, total *account, tail 
 	}
 	state := l.manifest.State
 	warn(state.Cause != "", "the run was cut short: %s", state.Cause)
+	if cached, ok := s.Workload.Cached.Get(); ok {
+		cold := s.Workload.Cache == "cold" || s.Workload.Cache == "salted"
+		warn(cold && cached > 0.01, "workload.cache is %s, but the server found %.1f %% of the prompt tokens in its cache", s.Workload.Cache, 100*cached)
+		warn(s.Workload.Cache == "warm" && cached < 0.5, "workload.cache is warm, but the server found %.1f %% of the prompt tokens in its cache only", 100*cached)
+	}
 	warn(state.Cause == "" && !state.Complete, "the run did not come to its end: the figures are those of the records that were written")
 	warn(e.Recorded < e.Planned, "%d of %d planned requests have no record", e.Planned-e.Recorded, e.Planned)
 	warn(e.Excess > 0, "%d records are more than the manifest planned", e.Excess)

@@ -21,6 +21,27 @@ type Summary struct {
 	Stages   []Part          `json:"stages"`
 	Total    Part            `json:"total"`             // the measured stages together, warm-up left out
 	Servers  []Server        `json:"servers,omitempty"` // of a target of several, in its order
+	Workload Workload        `json:"workload"`
+	Classes  []Class         `json:"classes,omitempty"` // by name; left out where the plan names none
+}
+
+// Workload sets what was asked of the requests next to what was planned and what the server counted, warm-up left out.
+type Workload struct {
+	AskedInput    Number `json:"asked_input_tokens"`   // means, tokens
+	PlannedInput  Number `json:"planned_input_tokens"` // drawn
+	CountedInput  Number `json:"counted_input_tokens"` // by the server, of replies with usage
+	AskedOutput   Number `json:"asked_output_tokens"`
+	PlannedOutput Number `json:"planned_output_tokens"`
+	Cache         string `json:"cache,omitempty"`
+	Expected      Number `json:"expected_cached_share"` // of prompt tokens, of all requests made: for a cache that forgets nothing
+	Cached        Number `json:"cached_share"`          // as the server counted, of replies that say
+}
+
+// Class is what became of the requests of one class, warm-up left out.
+type Class struct {
+	Name     string   `json:"name"`
+	Outcomes Outcomes `json:"outcomes"`
+	Metrics  Metrics  `json:"metrics"`
 }
 
 // Server is what became of the requests that went to one of several servers, warm-up left out.

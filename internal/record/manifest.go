@@ -15,6 +15,7 @@ type Manifest struct {
 	Tool      Tool            `json:"tool"`
 	Spec      json.RawMessage `json:"spec"` // the effective spec, without secrets
 	Plan      PlanIDs         `json:"plan"`
+	Workload  *Workload       `json:"workload,omitempty"`
 	Stages    []Stage         `json:"stages"`
 	Target    Target          `json:"target"`
 	Client    Client          `json:"client"`
@@ -32,6 +33,15 @@ type Tool struct {
 	Revision     string `json:"revision,omitempty"`
 	GoVersion    string `json:"go_version"`
 	BinarySHA256 string `json:"binary_sha256,omitempty"`
+}
+
+// Workload is what was asked of the requests, beside the spec.
+type Workload struct {
+	MeanInput    float64 `json:"mean_input_tokens,omitempty"`  // asked mean length of a prompt; 0 where nobody counted
+	MeanOutput   float64 `json:"mean_output_tokens,omitempty"` // asked mean length of an answer
+	Cache        string  `json:"cache"`                        // what the server's prefix cache was to find: as-is, cold, salted, warm
+	PromptTokens int64   `json:"prompt_tokens"`                // of all prompts that were made; 0 where they are plain, or nobody counted
+	SharedTokens int64   `json:"shared_tokens"`                // of them, that earlier prompts begin with too: what a cache that forgets nothing finds
 }
 
 // PlanIDs are the hashes of what was planned. They are empty until the whole plan has been walked.

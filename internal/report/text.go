@@ -41,6 +41,8 @@ func Text(w io.Writer, s *judge.Summary) error {
 	writeLoops(&b, s)
 	writeOutcomes(&b, s)
 	writeServers(&b, s)
+	writeClasses(&b, s)
+	writeWorkload(&b, s)
 	writeDelays(&b, s)
 	writeArrivals(&b, s)
 	writeWarnings(&b, s)
@@ -370,6 +372,42 @@ func counts(o *judge.Outcomes) (parts []string) {
 }
 
 // writeServers says what became of the requests to each server, if there are several.
+// writeClasses gives outcomes and main latencies of each class.
+func writeClasses(b *bytes.Buffer, s *judge.Summary) {
+	head := "classes   "
+	for i := range s.Classes {
+		c := &s.Classes[i]
+		p := judge.Part{Metrics: c.Metrics}
+		wrap(b, head, fmt.Sprintf("%s: %s · TTFT p50 %s, p99 %s · E2E from send p50 %s, p99 %s", printable(c.Name), strings.Join(counts(&c.Outcomes), " · "),
+			quantile(measure.TTFT, stats.P50)(&p), quantile(measure.TTFT, stats.P99)(&p), quantile(measure.E2E, stats.P50)(&p), quantile(measure.E2E, stats.P99)(&p)))
+		head = "          "
+	}
+}
+
+// writeWorkload sets what was asked of lengths and caches next to what came out, where requests are not all of one length.
+func writeWorkload(b *bytes.Buffer, s *judge.Summary) {
+	w := &s.Workload
+	if _, varied := w.Expected.Get(); !varied {
+		return
+	}
+	parts := []string{}
+	of := func(what string, n judge.Number, scale float64, unit string) {
+		if v, ok := n.Get(); ok {
+			parts = append(parts, what+" "+measure.Digits(v*scale)+unit)
+		}
+	}
+	of("input tokens asked", w.AskedInput, 1, "")
+	of("planned", w.PlannedInput, 1, "")
+	of("counted by the server", w.CountedInput, 1, "")
+	of("output tokens asked", w.AskedOutput, 1, "")
+	of("planned", w.PlannedOutput, 1, "")
+	of("prompt tokens in a cache that forgets nothing", w.Expected, 100, " %")
+	of("in the server's", w.Cached, 100, " %")
+	if len(parts) > 0 {
+		wrap(b, "means     ", strings.Join(parts, ", "))
+	}
+}
+
 func writeServers(b *bytes.Buffer, s *judge.Summary) {
 	head := "servers   "
 	for i := range s.Servers {
