@@ -95,6 +95,7 @@ func calibrateMachine(c *cobra.Command, spec plan.Spec, o calibrateOptions) erro
 	if err != nil {
 		return misused(err, "")
 	}
+	defer l.plan.Close()
 	b, err := newBench(l)
 	if err != nil {
 		return err
@@ -319,6 +320,7 @@ func attempt(ctx context.Context, spec plan.Spec, under string, gates []string) 
 	if err != nil {
 		return t, err
 	}
+	defer l.plan.Close()
 	r, err := l.perform(ctx, nil, io.Discard)
 	if err != nil {
 		return t, err

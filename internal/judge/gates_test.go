@@ -120,7 +120,8 @@ func TestGatesBlameWhoIsAnswerable(t *testing.T) {
 			}
 			return x
 		}, gate: "C6", level: verdict.Unobservable, class: verdict.Valid},
-		{name: "a machine that was not calibrated", gate: "C1", level: verdict.NotApplicable, class: verdict.Valid},
+		{name: "a machine that was not calibrated", gate: "C1", level: verdict.Unobservable, class: verdict.Valid},
+		{name: "closed loops on such a machine", edit: func(m *record.Manifest) { m.Stages[1].Kind = "closed" }, gate: "C1", level: verdict.NotApplicable, class: verdict.Valid},
 		{name: "half of the capacity", edit: admitted(0.5, false), gate: "C1", level: verdict.CertifiedLevel, class: verdict.Valid},
 		{name: "most of the capacity", edit: admitted(0.7, false), gate: "C1", level: verdict.ValidLevel, class: verdict.Valid},
 		{name: "too much of the capacity, allowed", edit: admitted(0.71, true), gate: "C1", level: verdict.Failed, class: verdict.InvalidClient, hint: "lower the rate"},

@@ -25,12 +25,13 @@ type finding struct {
 	strain   float64 // measured over the limit of VALID; orders findings of one level
 	measured string
 	blames   Class  // when it is another than the rule's
+	advisory bool   // it condemns none, whatever the rule does
 	hint     string // when there is a better one than the rule's
 }
 
 func (r rule) gate(e *Evidence) Gate {
 	worst := worstOf(r.find(e)...)
-	g := Gate{ID: r.id, Name: r.name, Rule: r.text, Measured: worst.measured, Stage: worst.stage, Level: worst.level, Advisory: r.blames == "", blames: r.blames}
+	g := Gate{ID: r.id, Name: r.name, Rule: r.text, Measured: worst.measured, Stage: worst.stage, Level: worst.level, Advisory: r.blames == "" || worst.advisory, blames: r.blames}
 	if worst.blames != "" {
 		g.blames = worst.blames
 	}
@@ -140,20 +141,23 @@ func reference(names []string, from ...*stats.Distribution) (name string, d *sta
 	return "", nil
 }
 
-// capacity says nothing on a machine that was not calibrated: C8 then has what the loops really did.
+// capacity condemns no run on a machine that was not calibrated: C8 then has what the loops really did. But nobody knew before
+// that the plan would fit.
 func capacity(e *Evidence) []finding {
 	a := e.Admission
 	switch {
 	case e.Client.BurdenNs > 0:
 		return []finding{{level: Failed, strain: math.Inf(1), measured: span(float64(e.Client.BurdenNs)) + " of work were added to each event",
 			hint: "that is for tare bias, which shows what it does"}}
+	case a == nil && !slices.ContainsFunc(e.Stages, func(s Stage) bool { return s.Open }):
+		return []finding{{level: NotApplicable, measured: "closed loop: the rate follows the replies"}}
 	case a == nil:
-		return []finding{{level: NotApplicable, measured: "the machine was not calibrated for such a load"}}
+		return []finding{{level: Unobservable, advisory: true, measured: "the machine was not calibrated for such a load", hint: "tare calibrate, or --auto-calibrate"}}
 	}
 	level, strain := against(a.Utilisation, 0.5, 0.7)
 	allowed := ""
 	if a.AllowedBiased {
-		level, allowed = Failed, ", carried out all the same (--allow-biased)"
+		allowed = ", carried out all the same (--allow-biased)"
 	}
 	return []finding{{level: level, strain: strain, measured: fmt.Sprintf("%.2f of the %s (limit 0.7)%s", a.Utilisation, a.Of, allowed)}}
 }
