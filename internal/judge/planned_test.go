@@ -150,6 +150,10 @@ func TestALoopIsHeldAgainstTheModels(t *testing.T) {
 	if got.Fits != "p-k" || !got.Close {
 		t.Errorf("M/M/1 at 0.5 waits 50 µs: got model %q, close %v, want p-k, true", got.Fits, got.Close)
 	}
+	l.Work.Reading, l.Work.Sending = spans(50_000, 50e-6), spans(50_000, 50e-6)
+	if got := summarize(t, m, requests(nil)).Run.Loops[0]; got.Fits != "p-k" || !got.Close {
+		t.Errorf("half of the services being sends: got model %q, close %v, want p-k, true", got.Fits, got.Close)
+	}
 	l.Work.Waiting = spans(100_000, 1)
 	if got := summarize(t, m, requests(nil)).Run.Loops[0]; got.Close {
 		t.Errorf("a wait of 1 s: got %q close, want no model", got.Fits)
