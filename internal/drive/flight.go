@@ -370,7 +370,7 @@ func (f *flight) broken(err error) verdict {
 	switch {
 	case f.x.Status == 0:
 		v.cause = record.CauseNotHTTP
-	case errors.Is(err, wire.ErrTooLong):
+	case errors.Is(err, wire.ErrTooLong) || errors.Is(err, wire.ErrTooMany):
 		v.cause = record.CauseTooLarge
 	}
 	return v

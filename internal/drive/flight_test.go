@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/internal/drive/dialect"
+	"tare/internal/drive/wire"
 	"tare/internal/record"
 )
 
@@ -133,6 +134,26 @@ func TestEndlessRepliesAreTooLarge(t *testing.T) {
 		f.close(v)
 		if f.x.Cause != record.CauseTooLarge || cap(f.doc) > 2*documentMax {
 			t.Errorf("%s: got cause %q, %d MiB held (%s), want too_large and at most %d", kind, f.x.Cause, cap(f.doc)>>20, f.x.Error, 2*documentMax>>20)
+		}
+	}
+}
+
+// Events without end cost their limit in memory, have a class, and fit in a block of the log.
+func TestRepliesOfEndlessEventsAreTooLarge(t *testing.T) {
+	for _, what := range []string{":\n", "data: 1\n\n"} {
+		f := newTestFlight(t)
+		f.begin(&job{}, 0, 0, record.DelayNone)
+		_, err := f.take([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"), 1, 1, false)
+		piece := []byte(strings.Repeat(what, 4096))
+		for at := time.Duration(0); at < 1<<40 && err == nil; at += 1 << 30 {
+			_, err = f.take(piece, at, 2*at, true)
+		}
+		f.close(f.broken(err))
+		if f.x.Cause != record.CauseTooLarge || len(f.x.Events) != wire.MaxEvents {
+			t.Errorf("%q: cause %q with %d events, want too_large with %d", what, f.x.Cause, len(f.x.Events), wire.MaxEvents)
+		}
+		if n := len(record.AppendExchange(nil, &f.x)); n+mostHeld > record.MaxBlock {
+			t.Errorf("%q: the record has %d bytes; with %d held before it, it is over a block's %d", what, n, mostHeld, record.MaxBlock)
 		}
 	}
 }

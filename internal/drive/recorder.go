@@ -16,6 +16,7 @@ type recorder struct {
 
 const (
 	blockBytes = 64 << 10
+	spareBytes = 1 << 20                // of a block that is kept to be used again
 	mostHeld   = 16 << 20               // of a block, before the sender waits for the disk rather than lose it
 	blockAge   = 500 * time.Millisecond // a killed run loses what is younger
 )
@@ -86,9 +87,11 @@ func (w *writer) run(failed func(error)) {
 				failed(w.err)
 			}
 		}
-		select {
-		case w.spare <- b.bytes[:0]:
-		default:
+		if cap(b.bytes) <= spareBytes {
+			select {
+			case w.spare <- b.bytes[:0]:
+			default:
+			}
 		}
 	}
 }

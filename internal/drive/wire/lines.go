@@ -8,6 +8,7 @@ import "bytes"
 type Lines struct {
 	sink  Sink
 	err   error
+	told  int    // events
 	began bool   // the first line has ended: no byte order mark may follow
 	line  []byte // unfinished line
 }
@@ -15,7 +16,7 @@ type Lines struct {
 // Reset prepares l for the next stream. Of the Sink, only Event is called.
 func (l *Lines) Reset(sink Sink) { *l = Lines{sink: sink, line: shrunk(l.line)} }
 
-// Feed takes the next bytes of the stream. The only error is a line beyond MaxEvent; it stays.
+// Feed takes the next bytes of the stream. The only errors are ErrTooLong and ErrTooMany; they stay.
 func (l *Lines) Feed(b []byte) error {
 	for l.err == nil {
 		end := bytes.IndexByte(b, '\n')
@@ -54,7 +55,13 @@ func (l *Lines) take(line []byte) {
 		l.began = true
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
-	if line = bytes.Trim(line, " \t\r"); len(line) > 0 {
-		l.sink.Event(nil, line)
+	if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
+		return
 	}
+	if l.told == MaxEvents {
+		l.err = ErrTooMany
+		return
+	}
+	l.told++
+	l.sink.Event(nil, line)
 }

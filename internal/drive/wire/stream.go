@@ -5,11 +5,15 @@ import (
 	"errors"
 )
 
-// MaxEvent is the most bytes that one line, or the joined data of one event, may have.
-const MaxEvent = 64 << 20
+const (
+	MaxEvent  = 64 << 20 // bytes that one line, or the joined data of one event, may have
+	MaxEvents = 1 << 20  // events and comments that one reply may have: each is remembered
+)
 
-// ErrTooLong says that a line or the data of an event is beyond MaxEvent.
-var ErrTooLong = errors.New("line or event above 64 MiB")
+var (
+	ErrTooLong = errors.New("line or event above 64 MiB")           // one beyond MaxEvent
+	ErrTooMany = errors.New("more than 1048576 events or comments") // of one reply
+)
 
 // Stream frames server-sent events as the WHATWG standard does, on bytes, however they are cut. It differs from the
 // standard in three ways, all in favour of what a careless server meant: EOF dispatches an event whose blank line is
@@ -19,6 +23,7 @@ var ErrTooLong = errors.New("line or event above 64 MiB")
 type Stream struct {
 	sink   Sink
 	err    error
+	told   int    // events and comments
 	began  bool   // the first line has ended: no byte order mark may follow
 	cr     bool   // the last byte fed was a CR, which ended a line: an LF now belongs to it
 	open   bool   // a field of an unfinished event has come
@@ -62,7 +67,7 @@ func (s *Stream) Reset(sink Sink) {
 	}
 }
 
-// Feed takes the next bytes of the stream. The only error is a line or an event beyond MaxEvent; it stays.
+// Feed takes the next bytes of the stream. The only errors are ErrTooLong and ErrTooMany; they stay.
 func (s *Stream) Feed(b []byte) error {
 	if s.cr && len(b) > 0 && b[0] == '\n' {
 		s.cr, b = false, b[1:]
@@ -101,6 +106,9 @@ func (s *Stream) singles(b []byte) []byte {
 			break
 		}
 		s.began, s.cr = true, false
+		if !s.room() {
+			break
+		}
 		s.sink.Event(nil, value)
 		b = b[end+2:]
 	}
@@ -193,7 +201,9 @@ func (s *Stream) take(line []byte) {
 		s.blank()
 	case line[0] == ':':
 		s.resolve()
-		s.sink.Comment()
+		if s.room() {
+			s.sink.Comment()
+		}
 	default:
 		if isField(line) {
 			s.resolve()
@@ -272,6 +282,16 @@ func (s *Stream) resolve() {
 	}
 }
 
+// room counts an event or a comment that is about to be passed on, unless there have been too many.
+func (s *Stream) room() bool {
+	if s.told == MaxEvents {
+		s.err = ErrTooMany
+		return false
+	}
+	s.told++
+	return true
+}
+
 func isField(line []byte) bool {
 	name, _, _ := bytes.Cut(line, []byte(":"))
 	switch string(name) {
@@ -282,7 +302,7 @@ func isField(line []byte) bool {
 }
 
 func (s *Stream) dispatch() {
-	if s.hasAny {
+	if s.hasAny && s.room() {
 		s.sink.Event(s.name.view, s.data.view)
 	}
 	s.open, s.hasAny, s.blanks = false, false, 0

@@ -172,6 +172,33 @@ func TestEndlessDataLinesAreRefused(t *testing.T) {
 	}
 }
 
+// counter is a Sink that counts what it is told.
+type counter struct{ told int }
+
+func (c *counter) Head(*Head)        {}
+func (c *counter) Event(_, _ []byte) { c.told++ }
+func (c *counter) Comment()          { c.told++ }
+func (c *counter) Body([]byte)       {}
+func (c *counter) reset() (told int) { told, c.told = c.told, 0; return told }
+
+func TestEventsWithoutEndAreRefused(t *testing.T) {
+	var s Stream
+	var l Lines
+	var c counter
+	for what, feed := range map[string]func([]byte) error{":\n": s.Feed, "data:1\n\n": s.Feed, "data:1\r\n\r\n": s.Feed, "data:1\n:\n\n": s.Feed, "1\n": l.Feed} {
+		s.Reset(&c)
+		l.Reset(&c)
+		piece := []byte(strings.Repeat(what, 1000))
+		var err error
+		for n := 0; n <= MaxEvents/1000 && err == nil; n++ {
+			err = feed(piece)
+		}
+		if told := c.reset(); !errors.Is(err, ErrTooMany) || told != MaxEvents {
+			t.Errorf("%q: error %v behind %d events, want %v behind %d", what, err, told, ErrTooMany, MaxEvents)
+		}
+	}
+}
+
 func FuzzStreamIgnoresSplits(f *testing.F) {
 	for _, c := range streams {
 		if len(c.bytes) < 1000 {
