@@ -303,8 +303,11 @@ type settings struct {
 // applySettings collects garbage once and then holds the collector still while memory lasts.
 func applySettings(procs int) settings {
 	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
 	return settings{
-		procs: runtime.GOMAXPROCS(procs), gc: debug.SetGCPercent(-1), memory: debug.SetMemoryLimit(memoryLimit()),
+		procs: runtime.GOMAXPROCS(procs), gc: debug.SetGCPercent(-1),
+		memory: debug.SetMemoryLimit(quietLimit(allMemory(), int64(m.HeapAlloc))),
 	}
 }
 

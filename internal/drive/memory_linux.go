@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryLimit is the heap at which the garbage collector works all the same: half of what this process may have.
-func memoryLimit() int64 {
+// allMemory is how many bytes this process may have.
+func allMemory() int64 {
 	var s unix.Sysinfo_t
 	if unix.Sysinfo(&s) != nil {
 		return fallbackMemory
@@ -20,5 +20,5 @@ func memoryLimit() int64 {
 			total = min(total, n)
 		}
 	}
-	return total / 2
+	return total
 }

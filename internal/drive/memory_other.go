@@ -2,4 +2,4 @@
 
 package drive
 
-func memoryLimit() int64 { return fallbackMemory }
+func allMemory() int64 { return fallbackMemory }
