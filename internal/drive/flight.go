@@ -25,7 +25,7 @@ type flight struct {
 	kernel, user time.Duration // arrival of the bytes being fed, and when we had them
 	stamped      bool
 	doc          []byte // what is kept of such a reply
-	cropped      bool   // the document was larger
+	cropped      bool   // it was larger
 	encoding     string // of its body, if that is not undone
 	packed       bool   // its body was in gzip
 	location     string // of a redirect
@@ -58,6 +58,8 @@ const (
 	errorDoc    = 4 << 10  // of an error reply
 	documentMax = 64 << 20 // of a reply that is not streamed
 )
+
+var errDocument = fmt.Errorf("document above %d MiB", documentMax>>20)
 
 func newFlight(r *run, reader dialect.Reader) *flight {
 	f := &flight{reader: reader, secrets: r.cfg.Secrets}
@@ -120,7 +122,11 @@ func (f *flight) take(b []byte, kernel, user time.Duration, stamped bool) (done 
 	before := len(f.x.Events)
 	rest, done, err := f.resp.Feed(b)
 	f.markMerged(before)
-	if len(rest) > 0 && err == nil {
+	switch {
+	case err != nil:
+	case f.cropped && f.x.Status == 200:
+		err = errDocument
+	case len(rest) > 0:
 		err = errors.New("bytes after the end of the reply")
 	}
 	return done, err
@@ -230,7 +236,7 @@ type verdict struct {
 
 // close settles the outcome.
 func (f *flight) close(v verdict) {
-	if !f.resp.Framed() && f.x.Status == 200 && v.cause == record.CauseNone && v.whole && f.encoding == "" && !f.cropped {
+	if !f.resp.Framed() && f.x.Status == 200 && v.cause == record.CauseNone && v.whole && f.encoding == "" {
 		f.reader.ReadDocument(&f.answer, f.doc)
 	}
 	f.resp.Release()
@@ -262,9 +268,6 @@ func (f *flight) close(v verdict) {
 
 // cause is the class of an end that follows from what was read.
 func (f *flight) cause(whole bool) record.Cause {
-	if f.cropped && f.x.Status == 200 {
-		return record.CauseTooLarge
-	}
 	switch f.answer.Outcome(f.x.Status, whole) {
 	case record.Empty:
 		return record.CauseEmpty
@@ -313,8 +316,6 @@ func (f *flight) complaint() string {
 			return "the reply ended before its end marker; not readable was: " + f.answer.Unread
 		}
 		return "the reply ended before its end marker"
-	case record.CauseTooLarge:
-		return fmt.Sprintf("a document above %d MiB", documentMax>>20)
 	case record.CauseRedirect:
 		return strings.TrimSpace("redirect to " + f.location + " " + said)
 	}
@@ -370,7 +371,7 @@ func (f *flight) broken(err error) verdict {
 	switch {
 	case f.x.Status == 0:
 		v.cause = record.CauseNotHTTP
-	case errors.Is(err, wire.ErrTooLong) || errors.Is(err, wire.ErrTooMany):
+	case errors.Is(err, wire.ErrTooLong) || errors.Is(err, wire.ErrTooMany) || errors.Is(err, errDocument):
 		v.cause = record.CauseTooLarge
 	}
 	return v

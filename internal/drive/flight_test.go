@@ -127,11 +127,10 @@ func TestEndlessRepliesAreTooLarge(t *testing.T) {
 		for n := 0; n < 100 && err == nil; n++ {
 			_, err = f.take(piece, 1, 1, false)
 		}
-		v := verdict{whole: true}
-		if err != nil {
-			v = f.broken(err)
+		if err == nil {
+			t.Fatalf("%s: taken to its end, want it refused as it grows too large", kind)
 		}
-		f.close(v)
+		f.close(f.broken(err))
 		if f.x.Cause != record.CauseTooLarge || cap(f.doc) > 2*documentMax {
 			t.Errorf("%s: got cause %q, %d MiB held (%s), want too_large and at most %d", kind, f.x.Cause, cap(f.doc)>>20, f.x.Error, 2*documentMax>>20)
 		}
