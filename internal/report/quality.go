@@ -10,9 +10,16 @@ import (
 	"tare/internal/judge/stats"
 )
 
-// writePlanned writes the quantiles over all planned requests of each measured stage, with their intervals.
+// writePlanned writes the quantiles over all planned requests of each measured stage, with their intervals. Stages of which
+// none can be given, for the same reason, share a line.
 func writePlanned(b *bytes.Buffer, s *judge.Summary) {
 	head := "planned   "
+	write := func(text string) {
+		wrap(b, head, text)
+		head = "          "
+	}
+	withheld := map[string][]string{} // stages and metrics by reason
+	var reasons []string
 	for i := range s.Stages {
 		p := &s.Stages[i]
 		for _, m := range []struct{ name, text string }{{measure.TTFTFromDue, "TTFT from due"}, {measure.E2EFromDue, "E2E from due"}} {
@@ -21,9 +28,19 @@ func writePlanned(b *bytes.Buffer, s *judge.Summary) {
 				continue
 			}
 			parts := alike([]string{"p50", "p90", "p99"}, []string{estimate(&q.P50), estimate(&q.P90), estimate(&q.P99)})
-			wrap(b, head, fmt.Sprintf("%s, %s over all %d: %s", label(p, longestName), m.text, q.N, strings.Join(parts, " · ")))
-			head = "          "
+			what := label(p, longestName) + ", " + m.text
+			if len(parts) > 1 || q.P50.Withheld == "" {
+				write(fmt.Sprintf("%s over all %d: %s", what, q.N, strings.Join(parts, " · ")))
+				continue
+			}
+			if withheld[parts[0]] == nil {
+				reasons = append(reasons, parts[0])
+			}
+			withheld[parts[0]] = append(withheld[parts[0]], what)
 		}
+	}
+	for _, reason := range reasons {
+		write(strings.Join(withheld[reason], "; ") + ": " + reason)
 	}
 }
 
