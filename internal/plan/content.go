@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"unsafe"
 
 	"tare/internal/plan/draw"
 	"tare/internal/plan/tokenizer"
@@ -37,6 +36,9 @@ type content struct {
 	first  bool // no request was made before
 
 	text   []byte
+	spoken []byte // behind the first message
+	ends   []int  // of each text in it
+	at     Request
 	system []byte
 	tokens []uint32
 	images []Image
@@ -125,7 +127,7 @@ func (c *content) shape(r *Request, row int) {
 		c.synthetic(r)
 	}
 	if c.m.work.Cache == CacheSalted {
-		r.CacheSalt = fmt.Sprintf("tare-%d", r.Index)
+		r.CacheSalt = fmt.Sprintf("tare-%d", r.Session)
 	}
 	c.first = false
 }
@@ -133,7 +135,7 @@ func (c *content) shape(r *Request, row int) {
 func (c *content) drawn(r *Request) *shape {
 	c.chosen = 0
 	if len(c.m.shapes) > 1 {
-		c.class.Seek(uint64(r.Index))
+		c.class.Seek(uint64(r.Session))
 		c.chosen = c.m.class.Draw(c.class)
 	}
 	s := &c.m.shapes[c.chosen]
@@ -238,15 +240,15 @@ func (c *content) prove(r *Request, size, besides int) error {
 
 // say puts the text into the request, as a conversation where more than a text belongs to it.
 func (c *content) say(r *Request) error {
-	text := unsafe.String(unsafe.SliceData(c.text), len(c.text))
+	text := textOf(c.text)
 	n := c.m.work.Images.Count
-	if len(c.system) == 0 && n == 0 {
+	if len(c.system) == 0 && n == 0 && c.m.work.Conversation.most() == 1 {
 		r.Prompt = text
 		return nil
 	}
 	c.talk, c.images = c.talk[:0], c.images[:0]
 	if len(c.system) > 0 {
-		c.talk = append(c.talk, Message{Role: "system", Text: unsafe.String(unsafe.SliceData(c.system), len(c.system))})
+		c.talk = append(c.talk, Message{Role: "system", Text: textOf(c.system)})
 	}
 	for i := range n {
 		file, err := c.pictures.Draw(uint64(r.Index)*64 + uint64(i))

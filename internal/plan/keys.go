@@ -428,6 +428,28 @@ var specKeys = []key[Spec]{
 		about: "Kinds of requests, drawn by weight, each with what differs from the workload.",
 	},
 	{
+		name: "workload.conversation.turns", field: func(s *Spec) any { return &s.Workload.Conversation.Turns },
+		rule: func(s Spec) (reason, hint string) {
+			_, reason = s.Workload.Conversation.turns()
+			return reason, ""
+		},
+		about: "Turns of a session, written as input_tokens, at most 1000. Above 1 a rate counts sessions, a concurrency sessions in progress, and requests sessions.",
+	},
+	{
+		name: "workload.conversation.think_time", field: func(s *Spec) any { return &s.Workload.Conversation.ThinkTime }, loose: true, most: month,
+		about: "Mean time between a reply and the next turn of its session.",
+	},
+	{
+		name: "workload.conversation.think_process", field: func(s *Spec) any { return &s.Workload.Conversation.Think }, loose: true,
+		oneOf: []string{ThinkConstant, ThinkExponential},
+		about: "Whether every such time is the mean, or they are exponential, which they are unless this is given.",
+	},
+	{
+		name: "workload.conversation.history", field: func(s *Spec) any { return &s.Workload.Conversation.History },
+		oneOf: []string{HistoryLive, HistoryRecorded},
+		about: "What later turns say that the assistant said: what it did say (live), or text of output_tokens of the plan's own (recorded).",
+	},
+	{
 		name: "workload.sha256", field: func(s *Spec) any { return &s.Workload.SHA256 }, loose: true,
 		about: "SHA-256 of the files by the key that names them (tokenizer, dataset.file …). Filled in when they are read; one that is given must be right.",
 	},

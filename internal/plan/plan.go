@@ -20,9 +20,10 @@ type Plan struct {
 	Spec   Spec // effective: defaults filled, validated
 	Stages []Stage
 
-	encode   Encoder
-	material *material
-	stored   func() (io.ReadCloser, error) // opens the requests of a stored plan; nil for one that makes them
+	encode    Encoder
+	material  *material
+	mostTurns int64                         // of a session
+	stored    func() (io.ReadCloser, error) // opens the requests of a stored plan; nil for one that makes them
 }
 
 // Stage is one resolved part of the load.
@@ -35,14 +36,17 @@ type Stage struct {
 	Gap time.Duration
 	// Duration is the window in which requests fall due. It is 0 for a closed stage that ends by count alone. Random
 	// arrivals that end by count have the window in which so many are expected, and may end before it or after it: such a
-	// stage lasts until its window has passed and its last request has fallen due.
+	// stage lasts until its window has passed and its last request has fallen due, be it a session's later turn.
 	Duration time.Duration
 	// First is the index of the stage's first request.
 	First int64
 	// Requests is how many requests the stage has; a closed stage that has a Duration too may end before. It is 0 where
 	// the number is not known before the stage ends: random arrivals that end by duration, of which the walker finds the
-	// last, and a closed stage that ends by duration. These reserve 2³² indexes.
+	// last, and a closed stage that ends by duration. These reserve 2³² indexes for each turn that a session may have. Nor is
+	// it known where the number of turns is drawn.
 	Requests int64
+	// Sessions is how many sessions the stage has, in the same way: Requests, unless sessions have turns.
+	Sessions int64
 	// Expected is how many requests an open stage has in the mean, or exactly where Requests is known. It is 0 for a
 	// closed stage that ends by duration.
 	Expected float64
@@ -74,7 +78,7 @@ func New(spec Spec, encode Encoder) (*Plan, error) {
 		return nil, faults
 	}
 	m, faults := spec.load()
-	p := &Plan{Spec: spec, encode: encode, material: m}
+	p := &Plan{Spec: spec, encode: encode, material: m, mostTurns: spec.Workload.Conversation.most()}
 	if m.trace != nil {
 		faults = append(faults, p.replayFaults()...)
 	}
@@ -107,7 +111,7 @@ func (p *Plan) resolve() {
 		p.Stages = append(p.Stages, s)
 		first += s.Requests
 		if s.Requests == 0 {
-			first += reserved
+			first += reserved * p.mostTurns
 		}
 	}
 }
@@ -182,6 +186,7 @@ func (p *Plan) stage(load LoadStage, first int64) Stage {
 	}
 	if s.Closed {
 		s.think = load.think()
+		p.converse(&s)
 		return s
 	}
 	s.open, s.arrival = load.open(), load.Arrival
@@ -193,6 +198,7 @@ func (p *Plan) stage(load LoadStage, first int64) Stage {
 	if known {
 		s.Expected = float64(n)
 	}
+	p.converse(&s)
 	return s
 }
 

@@ -68,7 +68,7 @@ func (p *Plan) replayed() Stage {
 // take gives a replayed stage the figures of its due times. Its window ends a mean gap behind the last one.
 func (s *Stage) take(due []time.Duration) {
 	n := len(due)
-	s.Requests, s.Expected = int64(n), float64(n)
+	s.Requests, s.Sessions, s.Expected = int64(n), int64(n), float64(n)
 	if n == 0 {
 		return
 	}

@@ -30,15 +30,16 @@ func Schema() []byte {
 
 // sectionTexts says what each section is about.
 var sectionTexts = map[string]string{
-	"target.template":  "What endpoint template is.",
-	"target":           "Which server, and how to speak to it.",
-	"load":             "When requests are sent.",
-	"workload":         "What is sent.",
-	"workload.prefix":  "What prompts have in common.",
-	"workload.images":  "Pictures beside the prompt.",
-	"workload.dataset": "Conversations and prompts from a file.",
-	"workload.trace":   "A recording of real load.",
-	"client":           "How this machine carries the plan out.",
+	"target.template":       "What endpoint template is.",
+	"target":                "Which server, and how to speak to it.",
+	"load":                  "When requests are sent.",
+	"workload":              "What is sent.",
+	"workload.prefix":       "What prompts have in common.",
+	"workload.conversation": "Requests that are turns of sessions.",
+	"workload.images":       "Pictures beside the prompt.",
+	"workload.dataset":      "Conversations and prompts from a file.",
+	"workload.trace":        "A recording of real load.",
+	"client":                "How this machine carries the plan out.",
 }
 
 func object(about string) map[string]any {

@@ -104,6 +104,7 @@ func (s *Spec) workloadFaults(present presence) Faults {
 	c.text()
 	c.sources()
 	c.classes()
+	c.conversation()
 	if l := &s.Load; l.replayed() {
 		c.replay(l)
 	} else {
@@ -134,6 +135,26 @@ func (c *workloadCheck) text() {
 	c.aligned("workload.prefix.tokens", w.Prefix.Tokens)
 	if w.Cache == CacheCold || w.Cache == CacheSalted {
 		c.excludes("workload.cache "+w.Cache, "workload.prefix.groups", "workload.system_tokens")
+	}
+}
+
+// conversation checks that sessions go with what their turns are made of.
+func (c *workloadCheck) conversation() {
+	talk := &c.work.Conversation
+	if _, reason := talk.turns(); reason != "" {
+		return
+	}
+	if talk.most() > 1 {
+		c.excludes("workload.conversation.turns", "workload.dataset.file", "workload.trace.file", "workload.chat_template")
+		if c.work.Text == TextIDs {
+			c.fault("workload.text", "ids does not go with workload.conversation.turns", "a conversation is made of texts")
+		}
+		return
+	}
+	for name, given := range map[string]bool{"think_time": talk.ThinkTime != 0, "think_process": talk.Think != ""} {
+		if given {
+			c.fault("workload.conversation."+name, "goes with sessions of more than one turn only", "set workload.conversation.turns")
+		}
 	}
 }
 
@@ -239,6 +260,7 @@ func (s Spec) Needs(has Features) (faults Faults) {
 	need(w.Images.Count > 0, has.Images, "workload.images.count", "images")
 	need(w.Cache == CacheSalted, has.CacheSalt, "workload.cache", "a cache salt")
 	need(w.SystemTokens > 0, has.Messages, "workload.system_tokens", "conversations")
+	need(w.Conversation.most() > 1, has.Messages, "workload.conversation.turns", "conversations")
 	need(w.Dataset.File != "", has.Messages, "workload.dataset.file", "conversations")
 	for i, c := range w.Classes {
 		need(c.Model != "", has.Model, classPath(i)+".model", "a model in each request")

@@ -181,6 +181,8 @@ type Workload struct {
 	Trace   Trace   `yaml:"trace"`
 	Classes []Class `yaml:"classes"`
 
+	Conversation Conversation `yaml:"conversation"`
+
 	SHA256 map[string]string `yaml:"sha256"` // of the files, by the key that names them
 }
 
@@ -255,7 +257,7 @@ func Defaults() Spec {
 		Workload: Workload{
 			InputTokens: "128", OutputTokens: "32", Sampling: SamplingGreedy, TopP: 1, Text: TextWords, Cache: CacheAsIs,
 			Prefix: Prefix{Block: 16}, Images: Images{Width: 512, Height: 512, Format: "png"},
-			Dataset: Dataset{Turns: "whole", Order: "file", Output: OutputRecorded},
+			Dataset: Dataset{Turns: "whole", Order: "file", Output: OutputRecorded}, Conversation: Conversation{Turns: "1", History: HistoryLive},
 		},
 		Client: Client{Engine: EngineAuto},
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Store writes every request of the plan to a file, as they are made, and returns their ids. A plan with a stage whose number of
-// requests follows from replies cannot be stored.
+// requests follows from replies cannot be stored, nor one whose sessions have turns.
 func (p *Plan) Store(ctx context.Context, to io.Writer) (ids IDs, err error) {
 	for i := range p.Stages {
 		if !p.Stages[i].counted() {
@@ -24,6 +24,12 @@ func (p *Plan) Store(ctx context.Context, to io.Writer) (ids IDs, err error) {
 				Hint: "give it requests in place of the duration",
 			}}
 		}
+	}
+	if p.Converses() {
+		return IDs{}, Faults{{
+			Key: "workload.conversation.turns", Reason: "makes requests that fall due by the replies to those before, and may hold these: they are not known before",
+			Hint: "store a plan of single turns; a spec makes the same sessions anywhere, and its plan id shows that",
+		}}
 	}
 	w, err := store.NewWriter(to)
 	if err != nil {
@@ -48,7 +54,7 @@ func Stored(spec Spec, open func() (io.ReadCloser, error)) (*Plan, error) {
 	if faults := spec.check(spec.present); len(faults) > 0 {
 		return nil, faults
 	}
-	p := &Plan{Spec: spec, stored: open}
+	p := &Plan{Spec: spec, stored: open, mostTurns: 1}
 	if !spec.Load.replayed() {
 		p.resolve()
 		return p, nil
@@ -104,7 +110,7 @@ func (w *Walker) nextStored(r *Request) (ok bool) {
 	}
 	*r = Request{
 		Index: row.Index, Stage: row.Stage, Due: row.Due, Think: row.Think, Session: row.Session, Turn: row.Turn, Class: row.Class,
-		Model: row.Model, InputTokens: row.InputTokens, SharedTokens: row.SharedTokens, OutputTokens: row.OutputTokens,
+		Model: row.Model, Turns: 1, Ordinal: row.Index - w.plan.Stages[row.Stage].First, InputTokens: row.InputTokens, SharedTokens: row.SharedTokens, OutputTokens: row.OutputTokens,
 	}
 	w.cache.add(r)
 	if !w.skip {

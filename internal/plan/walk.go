@@ -9,7 +9,6 @@ import (
 	"hash"
 	"math"
 	"time"
-	"unsafe"
 
 	"tare/internal/plan/schedule"
 	"tare/internal/plan/store"
@@ -21,11 +20,14 @@ type Request struct {
 	Index int64
 	Stage int           // index into Plan.Stages
 	Due   time.Duration // intended send time, offset from the start of its stage; 0 in a closed stage
-	Think time.Duration // in a closed stage: time between its reply and the next request in its place
+	Think time.Duration // in a closed stage: time between the end of its session and the next request in its place
+	Pause time.Duration // time between its reply and the next turn of its session; 0 for the last one
 	Body  []byte        // the HTTP request body, complete; nil where bodies are skipped
 
-	Session int64  // identity of the conversation; equal to Index for a lone request
+	Session int64  // identity of the conversation: the index of its first request, which the others follow
 	Turn    int    // 0 for the first turn of a session
+	Turns   int    // of the session, at least 1; Walker.Follow makes those behind the first
+	Ordinal int64  // number of the session within its stage, from 0; of its first turn only
 	Class   string // tenant or request class; empty when the plan names none
 	Model   string // instead of target.model: an adapter's name; empty for target.model
 
@@ -83,10 +85,13 @@ type IDs struct {
 type Walker struct {
 	plan     *Plan
 	stage    int   // of the next request, if it has one more
-	made     int64 // requests of that stage
-	total    int64 // requests of all stages
+	made     int64 // sessions of that stage
+	total    int64 // sessions of all stages
+	index    int64 // of the next session's first request
 	arrivals *schedule.Arrivals
-	thinking *schedule.Thinking
+	thinking []*schedule.Thinking // of the closed stages so far
+	visits   *schedule.Visits     // nil where every session is a request
+	turns    *content             // of later turns
 
 	replay  *schedule.Replay
 	content *content       // nil for plain words of one length
@@ -96,6 +101,7 @@ type Walker struct {
 	cache   CacheFacts
 	prompt  []byte
 	body    []byte
+	later   []byte // body of a later turn, or what it adds to its conversation
 	skip    bool
 	skipped bool // a hashed request had no body
 
@@ -111,7 +117,7 @@ type Walker struct {
 
 // Walk starts at the plan's first request.
 func (p *Plan) Walk() *Walker {
-	w := &Walker{plan: p, skip: p.bodiless(), structure: sha256.New(), bodies: sha256.New()}
+	w := &Walker{plan: p, skip: p.bodiless(), structure: sha256.New(), bodies: sha256.New(), thinking: make([]*schedule.Thinking, len(p.Stages))}
 	switch {
 	case p.stored != nil:
 	case p.plain():
@@ -120,6 +126,9 @@ func (p *Plan) Walk() *Walker {
 		w.output, _ = p.Spec.Workload.OutputTokens.Fixed()
 	default:
 		w.content = p.material.content(p.Spec.Load.Seed)
+		if p.Converses() {
+			w.visits, w.turns = p.Spec.Workload.Conversation.sessions().Visits(p.Spec.Load.Seed), p.material.content(p.Spec.Load.Seed)
+		}
 	}
 	w.structure.Write(p.appendStructure(nil))
 	w.enter()
@@ -132,8 +141,8 @@ func (w *Walker) SkipBodies(skip bool) { w.skip = skip || w.plan.bodiless() }
 
 func (p *Plan) bodiless() bool { return p.encode == nil && p.stored == nil }
 
-// Next fills r with the next request; ok is false at the end of the plan. A closed stage that ends by duration has no end
-// of its own: EndStage ends it.
+// Next fills r with the next request, the first of its session; ok is false at the end of the plan. A closed stage that ends
+// by duration has no end of its own: EndStage ends it.
 func (w *Walker) Next(r *Request) (ok bool) {
 	if w.plan.stored != nil {
 		return w.nextStored(r)
@@ -147,6 +156,7 @@ func (w *Walker) Next(r *Request) (ok bool) {
 			}
 			w.made++
 			w.total++
+			w.index += int64(r.Turns)
 			return true
 		}
 		w.EndStage()
@@ -169,8 +179,9 @@ func (w *Walker) enter() {
 		return
 	}
 	s := &w.plan.Stages[w.stage]
+	w.index = s.First
 	if s.Closed {
-		w.thinking = s.think.Times(w.plan.Spec.Load.Seed)
+		w.thinking[w.stage] = s.think.Times(w.plan.Spec.Load.Seed)
 		return
 	}
 	if s.trace != nil {
@@ -182,7 +193,7 @@ func (w *Walker) enter() {
 
 func (w *Walker) due(s *Stage) (due time.Duration, ok bool) {
 	if s.trace != nil {
-		if w.made == s.Requests {
+		if w.made == s.Sessions {
 			return 0, false
 		}
 		return w.replay.Next()
@@ -190,7 +201,7 @@ func (w *Walker) due(s *Stage) (due time.Duration, ok bool) {
 	if !s.Closed {
 		return w.arrivals.Next()
 	}
-	most := s.Requests
+	most := s.Sessions
 	if most == 0 {
 		most = reserved
 	}
@@ -199,12 +210,13 @@ func (w *Walker) due(s *Stage) (due time.Duration, ok bool) {
 
 func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
 	*r = Request{
-		Index: s.First + w.made, Session: s.First + w.made, Stage: w.stage, Due: due,
+		Index: w.index, Session: w.index, Turns: 1, Ordinal: w.made, Stage: w.stage, Due: due,
 		InputTokens: w.input, OutputTokens: w.output,
 	}
-	if s.Closed {
-		r.Think = w.thinking.After(r.Index)
+	if w.visits != nil {
+		r.Turns = int(w.visits.Turns(r.Session))
 	}
+	w.pace(r)
 	if w.content != nil {
 		w.content.shape(r, w.rowOf(s))
 		w.cache.add(r)
@@ -214,6 +226,9 @@ func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
 	}
 	if s.counted() {
 		w.hash(r)
+	}
+	if r.Turns > 1 {
+		w.foresee(r, s.counted())
 	}
 }
 
@@ -229,7 +244,7 @@ func (w *Walker) rowOf(s *Stage) int {
 func (w *Walker) write(r *Request) {
 	if w.content == nil {
 		w.prompt = w.text.Append(w.prompt[:0], uint64(r.Index), r.InputTokens)
-		r.Prompt = unsafe.String(unsafe.SliceData(w.prompt), len(w.prompt))
+		r.Prompt = textOf(w.prompt)
 	} else if err := w.content.write(r); err != nil {
 		w.err = fmt.Errorf("make request %d: %w", r.Index, err)
 		return
@@ -285,8 +300,8 @@ func (p *Plan) Identify(ctx context.Context) (IDs, error) {
 	return p.EachKnown(ctx, func(*Request) error { return nil })
 }
 
-// EachKnown gives visit every request that is the same in every run, and returns their ids: not those of a closed stage that
-// may end by its time. The request is the walker's and changes after visit.
+// EachKnown gives visit the first request of every session that is the same in every run, and returns their ids: not those of
+// a closed stage that may end by its time. The request is the walker's and changes after visit.
 func (p *Plan) EachKnown(ctx context.Context, visit func(*Request) error) (IDs, error) {
 	w := p.Walk()
 	defer w.Close()
@@ -312,7 +327,8 @@ const structureVersion = "tare.plan/v1\n"
 // appendStructure appends the canonical form of what does not belong to one request: the version, the seed, the process of
 // arrivals and its shape, the asked lengths, and every stage. Numbers are big-endian and 8 bytes wide, rates IEEE 754. One
 // row of 28 bytes for each request follows it: index (8), stage (4), due in nanoseconds (8), asked input and output tokens
-// (4 each). Names of stages have no part: they change nothing that is sent.
+// (4 each). Behind it come the later turns of its session, in 28 bytes: index (8), turn (4), the time since the reply before (8),
+// lengths (4 each). To the content a later turn gives the hash of what it adds to the conversation, not that of its body. Names of stages have no part: they change nothing that is sent.
 func (p *Plan) appendStructure(dst []byte) []byte {
 	put := func(values ...uint64) {
 		for _, v := range values {

@@ -340,31 +340,32 @@ func TestThinkTimesHaveTheirMean(t *testing.T) {
 }
 
 func sessions() schedule.Sessions {
-	return schedule.Sessions{
-		Starts: schedule.Open{Process: schedule.Poisson, Rate: 5, Limit: 10_000}, Turns: draw.Range{Least: 0, Most: 8},
-		Think: schedule.Think{Mean: time.Second, Exponential: true},
-	}
+	return schedule.Sessions{Turns: draw.Range{Least: 0, Most: 8}, Think: schedule.Think{Mean: time.Second, Exponential: true}}
 }
 
-func TestSessionsStartOnScheduleAndHaveTurns(t *testing.T) {
-	v := sessions().Arrivals(1, 100)
-	starts := all(sessions().Starts, 1, 100)
-	turns, thinks, n := 0.0, map[time.Duration]bool{}, 0
-	for s, ok := v.Next(); ok; s, ok = v.Next() {
-		if s.Index != int64(100+n) || s.Due != starts[n] || s.Turns < 1 || s.Turns > 8 {
-			t.Fatalf("session %d: got %+v, want due %v and 1 to 8 turns", n, s, starts[n])
+func TestSessionsHaveTurnsAndThinkTimes(t *testing.T) {
+	const n = 10_000
+	v := sessions().Visits(1)
+	turns, thinks, index := 0.0, map[time.Duration]bool{}, int64(100)
+	for range n {
+		k := v.Turns(index)
+		if k < 1 || k > 8 {
+			t.Fatalf("session %d: got %d turns, want 1 to 8", index, k)
 		}
-		turns += float64(s.Turns)
-		for k := range s.Turns {
-			thinks[v.Think(s.Index, k)] = true
+		turns += float64(k)
+		for range k {
+			thinks[v.Think(index)] = true
+			index++
 		}
-		n++
 	}
-	if mean := turns / float64(n); n != 10_000 || math.Abs(mean-37.0/9) > 0.1 {
-		t.Errorf("got %d sessions of %.3f turns in the mean, want 10000 of %.3f", n, mean, 37.0/9)
+	if mean := turns / n; math.Abs(mean-37.0/9) > 0.1 {
+		t.Errorf("got %.3f turns in the mean, want %.3f", mean, 37.0/9)
 	}
 	if float64(len(thinks)) < turns-5 {
 		t.Errorf("think times: got %d different ones for %.0f turns", len(thinks), turns)
+	}
+	if a, b := v.Turns(7), sessions().Visits(1).Turns(7); a != b {
+		t.Errorf("session 7 drawn late: got %d turns, want %d as at first", a, b)
 	}
 }
 
@@ -401,7 +402,7 @@ func TestProcessesAreTheSameEverywhere(t *testing.T) {
 		},
 		{"stretched", schedule.Trace{Offsets: offsets(50_000, 1234567), Stretch: 0.7321}.Arrivals(1, 1<<32).Next, "9636bc30a878cab59c0b8a4f425f182cbcd0b898fd864c86d7224c19c60c6af5"},
 		{"thinned", schedule.Trace{Offsets: offsets(50_000, 1234567), Keep: 0.7321}.Arrivals(1, 1<<32).Next, "422b27466cb00e8143927a04b5deb51ffd4b5a6a3a5f47b5ceb66f1f4d5a0dbb"},
-		{"sessions", turns(sessions().Arrivals(1, 1<<32)), "1dbbaecb9996f69c5e6b6c12697d14b98f77a26073f95364aebba39cac1bc990"},
+		{"sessions", turns(sessions().Visits(1), 1<<32), "f476e6741f5f7fbd4ac2eb350ae0acc50d83512a9e2fdc99c9c4cfa6de03670c"},
 	} {
 		h := sha256.New()
 		for due, ok := tc.next(); ok; due, ok = tc.next() {
@@ -413,18 +414,18 @@ func TestProcessesAreTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// turns gives each session's start and then its think times.
-func turns(v *schedule.Visits) func() (time.Duration, bool) {
-	var s schedule.Session
-	turn := int64(0)
+// turns gives the number of turns of each of 10,000 sessions and then their think times.
+func turns(v *schedule.Visits, index int64) func() (time.Duration, bool) {
+	sessions, left := 0, int64(0)
 	return func() (time.Duration, bool) {
-		if turn++; turn < s.Turns {
-			return v.Think(s.Index, turn-1), true
+		if left > 1 {
+			left--
+			index++
+			return v.Think(index - 1), true
 		}
-		var ok bool
-		s, ok = v.Next()
-		turn = 0
-		return s.Due, ok
+		sessions, index = sessions+1, index+1
+		left = v.Turns(index)
+		return time.Duration(left), sessions <= 10_000
 	}
 }
 

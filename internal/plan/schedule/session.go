@@ -56,12 +56,11 @@ func scaled(x uint64, d time.Duration) time.Duration {
 	return time.Duration(high<<excess | low>>48)
 }
 
-// Sessions are partly open: they start on a schedule, whatever the replies do, and have turns that follow each other. Turn k
-// falls due when the reply to turn k−1 has ended and the think time after it is over.
+// Sessions have turns: turn k falls due when the reply to turn k−1 has ended and the think time after it is over. Where they start
+// on a schedule, whatever the replies do, they are partly open.
 type Sessions struct {
-	Starts Open
-	Turns  Lengths // how many turns a session has; less than 1 counts as 1
-	Think  Think
+	Turns Lengths // how many turns a session has; less than 1 counts as 1
+	Think Think
 }
 
 // Lengths draws whole numbers: draw.Range, draw.Normal, draw.Lognormal, draw.Histogram.
@@ -69,47 +68,26 @@ type Lengths interface {
 	Draw(s *draw.Source) int64
 }
 
-// Session is one of them.
-type Session struct {
-	Index int64         // of the session, from the first one's on
-	Due   time.Duration // of its first turn, an offset from the start of the stage
-	Turns int64         // at least 1
-}
-
-// Visits makes the sessions of one stage, in order of their starts. It is not safe for concurrent use.
+// Visits draws what sessions are like. It is not safe for concurrent use.
 type Visits struct {
-	starts   *Arrivals
 	turns    Lengths
 	source   *draw.Source
 	thinking *Thinking
-	first    int64
-	made     int64
 }
 
-// Arrivals starts a stage whose first session has that index.
-func (s Sessions) Arrivals(seed uint64, first int64) *Visits {
+// Visits draws from the streams of that seed.
+func (s Sessions) Visits(seed uint64) *Visits {
 	return &Visits{
-		starts: s.Starts.Arrivals(seed, first), turns: s.Turns, source: draw.New(seed, "turns"),
-		thinking: &Thinking{think: s.Think, source: draw.New(seed, "turn think")}, first: first,
+		turns: s.Turns, source: draw.New(seed, "turns"),
+		thinking: &Thinking{think: s.Think, source: draw.New(seed, "turn think")},
 	}
 }
 
-// Next returns the next session; ok is false after the last one.
-func (v *Visits) Next() (s Session, ok bool) {
-	due, ok := v.starts.Next()
-	if !ok {
-		return Session{}, false
-	}
-	index := v.first + v.made
-	v.made++
-	v.source.Seek(uint64(index))
-	return Session{Index: index, Due: due, Turns: max(1, v.turns.Draw(v.source))}, true
+// Turns returns how many turns a session has, at least 1, by the index of its first request.
+func (v *Visits) Turns(session int64) int64 {
+	v.source.Seek(uint64(session))
+	return max(1, v.turns.Draw(v.source))
 }
 
-// maxTurns keeps the think times of a session apart from those of the next one.
-const maxTurns = 1 << 20
-
-// Think returns the think time between the reply to a turn, from 0, and the next turn.
-func (v *Visits) Think(session int64, turn int64) time.Duration {
-	return v.thinking.After(session*maxTurns + turn)
-}
+// Think returns the think time between the reply to the request of that index and the next turn of its session.
+func (v *Visits) Think(index int64) time.Duration { return v.thinking.After(index) }
