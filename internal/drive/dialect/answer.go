@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"math/bits"
+	"unicode/utf8"
 
 	"tare/internal/record"
 )
@@ -18,6 +19,9 @@ type Answer struct {
 	Tokens       bool         // at least one token event, or a document with text
 	Malformed    int          // events that could not be read, or only by overlooking a raw control byte in a string
 
+	Keep bool   // Text is wanted: every event is then parsed, none known at a glance
+	Text []byte // with Keep: the answer so far, without reasoning and calls of tools, at most MaxText; its memory is used again
+
 	seen      indexes // of choices
 	finished  indexes // of them, those with a finish reason
 	counted   int     // completion tokens in the last usage
@@ -27,8 +31,28 @@ type Answer struct {
 	uncounted bool    // a token event since then did not say how many tokens it had
 }
 
-// Reset makes a ready for the next reply.
-func (a *Answer) Reset() { *a = Answer{} }
+// MaxText is the length, in bytes, at which the kept text of an answer is cut.
+const MaxText = 4 << 20
+
+// Reset makes a ready for the next reply, of which Keep says as much as before.
+func (a *Answer) Reset() { *a = Answer{Keep: a.Keep, Text: a.Text[:0]} }
+
+// say adds strings of JSON, with their escapes, to the kept text, or puts them in its place.
+func (a *Answer) say(said [][]byte, anew bool) {
+	if anew && len(said) > 0 {
+		a.Text = a.Text[:0]
+	}
+	for _, s := range said {
+		a.Text = appendPlain(a.Text, s)
+	}
+	if len(a.Text) > MaxText {
+		n := MaxText
+		for n > MaxText-utf8.UTFMax && !utf8.RuneStart(a.Text[n]) {
+			n--
+		}
+		a.Text = a.Text[:n]
+	}
+}
 
 // Outcome says how a reply ended that the client let come to its end. whole is false when the connection was closed
 // before the body was complete. Time-outs, failed connects and cancellation are for the caller to know; a status of 0, no

@@ -149,7 +149,7 @@ func (r *geminiReader) part() {
 		c.skip()
 		return
 	}
-	text, thought := false, false
+	text, thought, before := false, false, len(r.said)
 	for c.more('}') {
 		switch string(c.key()) {
 		case "text":
@@ -163,6 +163,9 @@ func (r *geminiReader) part() {
 		default:
 			c.skip()
 		}
+	}
+	if thought {
+		r.said = r.said[:before]
 	}
 	e.reasoning = e.reasoning || text && thought
 	e.text = e.text || text && !thought

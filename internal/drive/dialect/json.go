@@ -1,9 +1,12 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // cursor walks one JSON text, checking it as it goes: a single pass without copies or allocation. After a fault every
@@ -136,6 +139,56 @@ func escapeEnd(b []byte, at int) int {
 		}
 	}
 	return -1
+}
+
+// appendPlain appends what a string of JSON says, whose escapes are right. Half a surrogate pair says U+FFFD.
+func appendPlain(dst, s []byte) []byte {
+	for {
+		at := bytes.IndexByte(s, '\\')
+		if at < 0 {
+			return append(dst, s...)
+		}
+		dst = append(dst, s[:at]...)
+		s = s[at+1:]
+		switch c := s[0]; c {
+		case 'u':
+			r := hexRune(s[1:])
+			s = s[5:]
+			if utf16.IsSurrogate(r) && len(s) >= 6 && s[0] == '\\' && s[1] == 'u' {
+				if pair := utf16.DecodeRune(r, hexRune(s[2:])); pair != utf8.RuneError {
+					r, s = pair, s[6:]
+				}
+			}
+			dst = utf8.AppendRune(dst, r)
+			continue
+		case 'b':
+			dst = append(dst, '\b')
+		case 'f':
+			dst = append(dst, '\f')
+		case 'n':
+			dst = append(dst, '\n')
+		case 'r':
+			dst = append(dst, '\r')
+		case 't':
+			dst = append(dst, '\t')
+		default:
+			dst = append(dst, c)
+		}
+		s = s[1:]
+	}
+}
+
+// hexRune reads four digits.
+func hexRune(s []byte) (r rune) {
+	for _, c := range s[:4] {
+		switch {
+		case c <= '9':
+			r = r<<4 + rune(c-'0')
+		default:
+			r = r<<4 + rune(c|0x20-'a') + 10
+		}
+	}
+	return r
 }
 
 func isHex(c byte) bool {

@@ -14,6 +14,9 @@ type eventReader struct {
 	listed   bool   // a document may be an array of events
 	marker   string // data of the event that ends a stream, besides [DONE]; empty for none
 	secrets  []string
+	repeats  bool     // its events have the whole text so far
+	keep     bool     // the answer's text is wanted
+	said     [][]byte // of the event's text, as it stands in the event; with keep
 	shapes   shapes
 	c        cursor
 	e        event
@@ -53,7 +56,7 @@ type event struct {
 
 // Glance reads an event that differs from an earlier one only where events of one kind do, and the end marker.
 func (r *eventReader) Glance(a *Answer, name, data []byte) (m Meaning, ok bool) {
-	if a.Terminated || string(name) == "error" {
+	if a.Terminated || a.Keep || string(name) == "error" {
 		return Meaning{}, false
 	}
 	if r.marks(data) {
@@ -81,6 +84,7 @@ func (r *eventReader) Read(a *Answer, name, data []byte) Meaning {
 		a.Terminated = true
 		return Meaning{Kind: record.KindTerminator}
 	}
+	r.keep = a.Keep
 	if !r.parse(name, data, false) {
 		r.unread(a, data)
 		return Meaning{Kind: record.KindMalformed}
@@ -104,6 +108,7 @@ func (r *eventReader) marks(data []byte) bool {
 // ReadDocument parses a whole reply. A reply that is no completion is an error of its own.
 func (r *eventReader) ReadDocument(a *Answer, body []byte) Meaning {
 	a.NotStreamed = r.streamed
+	r.keep = a.Keep
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
 	switch ok := r.parse(nil, body, true); {
 	case len(bytes.TrimSpace(body)) == 0:
@@ -177,6 +182,9 @@ func (r *eventReader) apply(a *Answer) Meaning {
 	covered := !a.uncounted
 	means := r.e.shape()
 	m := means.apply(a)
+	if a.Keep {
+		a.say(r.said, r.repeats)
+	}
 	u := a.pieces.total(r.e.usage, r.e.pieces)
 	a.count(u)
 	if n := u.Output; n > 0 {
@@ -283,6 +291,7 @@ func finishReason(b []byte) string {
 func (r *eventReader) parse(name, data []byte, document bool) bool {
 	r.c = cursor{b: data}
 	r.e = event{}
+	r.said = r.said[:0]
 	c := &r.c
 	if document && r.listed && c.enter('[') {
 		for c.more(']') && c.enter('{') {
@@ -345,7 +354,11 @@ func (r *eventReader) words(found *bool) {
 	c := &r.c
 	switch c.peek() {
 	case '"':
+		from := r.c.at + 1
 		*found = r.varying() || *found
+		if r.keep && !r.c.bad && found != &r.e.reasoning && found != &r.e.tool {
+			r.said = append(r.said, r.c.b[from:r.c.at-1])
+		}
 	case '[':
 		for c.enter('['); c.more(']'); {
 			r.words(found)

@@ -10,7 +10,7 @@ func newSGLang(o Options) *endpoint {
 		form: formOf(o, part{`{`, sglangPrompt}, part{`,"lora_path":`, otherModel}, part{options, noValue},
 			part{`,"max_new_tokens":`, outputTokens}, fixed(o, `,"min_new_tokens":`), part{`}}`, noValue}),
 		read: func() Reader {
-			r := &sglangReader{eventReader: eventReader{streamed: o.Stream, secrets: o.Secrets}}
+			r := &sglangReader{eventReader: eventReader{streamed: o.Stream, repeats: true, secrets: o.Secrets}}
 			r.grammar = r
 			return r
 		},

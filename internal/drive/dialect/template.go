@@ -29,7 +29,7 @@ func newTemplate(o Options) (*endpoint, error) {
 			Images: t.Has(plan.PlaceMessages), Tools: t.Has(plan.PlaceTools), CacheSalt: t.Has(plan.PlaceCacheSalt),
 		},
 		read: func() Reader {
-			r := &templateReader{eventReader: eventReader{streamed: o.Stream, secrets: o.Secrets, marker: t.Done}, places: places, heartText: t.Text,
+			r := &templateReader{eventReader: eventReader{streamed: o.Stream, repeats: t.Cumulative, secrets: o.Secrets, marker: t.Done}, places: places, heartText: t.Text,
 				cumulative: t.Cumulative, endless: t.Finish == "" && t.Done == ""}
 			r.grammar = r
 			return r
