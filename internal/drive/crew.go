@@ -30,6 +30,7 @@ type crew struct {
 	dialling int
 	mayDial  int           // still allowed until the pacer looks around again
 	wake     time.Duration // when it does
+	soon     time.Duration // when a goroutine looks before that; never while there is none
 	dials    int64
 	warmed   int64 // of them, before the start
 
@@ -73,7 +74,7 @@ const (
 )
 
 func newCrew(r *run, id int) *crew {
-	c := &crew{shard: newShard(r, id), idle: make([][]*berth, len(r.places)), berths: map[*berth]struct{}{}, lead: clock.Lead{Least: r.cfg.Spin}}
+	c := &crew{shard: newShard(r, id), idle: make([][]*berth, len(r.places)), berths: map[*berth]struct{}{}, soon: never, lead: clock.Lead{Least: r.cfg.Spin}}
 	c.on = c
 	c.dialing, c.abandon = context.WithCancel(context.Background())
 	return c
@@ -259,7 +260,9 @@ func (c *crew) begin() {
 // themselves. The lock is held.
 func (c *crew) sendDue(now time.Duration) (next time.Duration) {
 	c.resendDue(now, c.on.resend)
-	return min(c.sendJobs(now), max(c.againAt, now+longestWait))
+	next = c.sendJobs(now)
+	again, _ := c.again.first()
+	return min(next, max(again, now+longestWait), c.lookAgain(now))
 }
 
 func (c *crew) sendJobs(now time.Duration) (next time.Duration) {
@@ -283,9 +286,9 @@ func (c *crew) sendJobs(now time.Duration) (next time.Duration) {
 // place writes a job that is due on an idle connection, or dials one for it. It reports false when it must stay where it is.
 func (c *crew) place(j *job, due, now time.Duration) bool {
 	if b := c.takeIdle(j.server, now); b != nil {
-		c.occupy(j)
+		c.occupy(j, due)
 		c.issue(b, c.board(j, due, now, c.cause(j, due, now)), j.bytes)
-		c.ring.taken()
+		c.taken(j.turn)
 		return true
 	}
 	if !c.unconnected(now, len(c.berths)+c.dialling, len(c.idle[j.server])) || c.mayDial == 0 {
@@ -514,17 +517,26 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 		b.since = now
 		c.rest(b)
 	}
-	if next := c.sendDue(now); next < c.wake {
+	c.sendOn(now)
+}
+
+// sendOn writes the requests that a reply has made due, and sees to those whose time comes before the pacer wakes. The lock is held.
+func (c *crew) sendOn(now time.Duration) {
+	if next := c.sendDue(now); next < min(c.wake, c.soon) {
+		c.soon = next
 		c.readers.Go(func() { c.sendAt(next) })
 	}
 }
 
-// sendAt does the pacer's work once, for a request that a reply has made due before the pacer wakes: a short think time.
+// sendAt does the pacer's work for a request that a reply has made due before the pacer wakes: a short think time.
 func (c *crew) sendAt(due time.Duration) {
 	c.clock.Sleep(due)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sendDue(c.clock.Now())
+	if due <= c.soon {
+		c.soon = never
+	}
+	c.sendOn(c.clock.Now())
 }
 
 // wroteAll reports that the request has been written. A reply may come before that: a refusal of a large request.

@@ -136,12 +136,14 @@ type run struct {
 	began  usage
 	ended  usage
 	limits limits
+
+	turnsEvery time.Duration // between two looks for turns that are being made
 }
 
 func prepare(cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log) (*run, error) {
 	r := &run{
 		cfg: cfg, plan: p, dialect: d, clock: clock.New(), time: newTimeline(p.Stages), writer: newWriter(log),
-		limits: limitsOf(&cfg),
+		limits: limitsOf(&cfg), turnsEvery: turnsEvery(p),
 	}
 	if err := r.fit(); err != nil {
 		return nil, err
@@ -153,7 +155,7 @@ func prepare(cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log) (*run
 	r.stopAt.Store(notYet)
 	r.feeder = &feeder{
 		clock: r.clock, time: r.time, walk: p.Walk(), rings: r.rings, rec: recorder{to: r.writer},
-		timers: cfg.Timers, bare: cfg.HTTP2,
+		timers: cfg.Timers, bare: cfg.HTTP2, turnsEvery: r.turnsEvery,
 	}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]

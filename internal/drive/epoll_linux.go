@@ -249,14 +249,14 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 	for range turnSends {
 		j, due, known := l.next(now)
 		if j == nil {
-			return never
+			return l.lookAgain(now)
 		}
 		if known && due > now {
-			return due
+			return min(due, l.lookAgain(now))
 		}
 		if !known || l.full(j, now, l.held) {
 			l.waiting = true
-			return never
+			return l.lookAgain(now)
 		}
 		p := &l.pools[j.server]
 		if c := l.takeIdle(p, now); c != nil {
@@ -268,7 +268,7 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 		}
 		l.waiting = true
 		if !l.unconnected(now, len(l.lines)-len(l.free), len(p.idle)) || l.dials == 0 {
-			return never
+			return l.lookAgain(now)
 		}
 		l.dialFor(l.hold(j, due, now))
 	}
@@ -332,9 +332,10 @@ func (l *loop) issue(c *line, j *job, due, now time.Duration) {
 		return
 	}
 	f := l.board(j, due, now, l.cause(j, due, now))
-	l.occupy(j)
+	l.occupy(j, due)
+	turn := j.turn
 	l.written(c, f, j.bytes, n, err, now, first)
-	l.ring.taken()
+	l.taken(turn)
 }
 
 // launch writes the request that f holds on connection c. It reports false when that is dead.
@@ -545,7 +546,7 @@ func (l *loop) overdue(c *line) {
 
 // finished reports that nothing of this loop's slice is left to do.
 func (l *loop) finished() bool {
-	return l.idleHands() && l.oldest == nil && l.held == 0 && len(l.again) == 0
+	return l.idleHands() && l.oldest == nil && l.held == 0 && l.again.empty()
 }
 
 // keepHouse does what can wait: clocks, stale connections, counts for those who watch.

@@ -22,6 +22,9 @@ type feeder struct {
 	bare  bool        // only the bodies are made ready
 	rec   recorder
 
+	visits     host
+	turnsEvery time.Duration // between two looks for turns to make
+
 	timers bool // wait with Go's timers
 
 	done atomic.Bool // nothing more will come
@@ -46,6 +49,7 @@ func (f *feeder) fill(ctx context.Context) {
 		j := f.await(ctx, sleep, r.Stage)
 		if ctx.Err() != nil {
 			f.rest(&r)
+			f.walk.SkipBodies(false) // visits may go on for a moment
 			break
 		}
 		if j == nil {
@@ -53,10 +57,14 @@ func (f *feeder) fill(ctx context.Context) {
 			continue
 		}
 		f.ready(j, &r)
+		f.serve()
 	}
 	for ; stage < len(f.time.stages); stage++ {
 		f.time.walked(stage, last)
 		last = 0
+	}
+	for f.serve(); f.visits.open > 0; f.serve() {
+		sleep(f.clock.Now() + f.turnsEvery)
 	}
 	f.err = errors.Join(f.walk.Err(), f.walk.Close())
 	f.ids, f.all = f.walk.IDs(), ctx.Err() == nil && f.err == nil
@@ -73,9 +81,18 @@ func (f *feeder) await(ctx context.Context, sleep func(until time.Duration), sta
 		if j := f.room(f.time.stages[stage].Closed); j != nil {
 			return j
 		}
-		sleep(now + refillEvery)
+		f.serve()
+		sleep(now + f.pause())
 	}
 	return nil
+}
+
+// pause is how long the feeder may sleep.
+func (f *feeder) pause() time.Duration {
+	if f.visits.open > 0 {
+		return f.turnsEvery
+	}
+	return refillEvery
 }
 
 // refillEvery is the time between two looks for room in the rings.
@@ -108,20 +125,30 @@ func (f *feeder) room(anywhere bool) *job {
 }
 
 func (f *feeder) ready(j *job, r *plan.Request) {
-	j.index, j.stage, j.due, j.think = r.Index, r.Stage, r.Due, r.Think
-	j.in, j.out, j.class = r.InputTokens, r.OutputTokens, r.Class
-	j.server = int(r.Index % int64(len(f.posts)))
-	if f.bare {
-		j.bytes = append(j.bytes[:0], r.Body...)
-	} else {
-		j.bytes = f.posts[j.server].Append(j.bytes[:0], r.Index, r.Body)
+	server := int((f.time.stages[r.Stage].First + r.Ordinal) % int64(len(f.posts)))
+	*j = job{
+		index: r.Index, session: r.Session, stage: r.Stage, due: r.Due, think: r.Think, pause: r.Pause, in: r.InputTokens, out: r.OutputTokens,
+		class: r.Class, server: server, bytes: j.bytes,
 	}
+	if r.Turns > 1 {
+		j.visit = f.visits.welcome(r, server)
+		f.time.came(r.Stage, r.Turns-1)
+	}
+	j.bytes = f.append(j.bytes[:0], j, r.Body)
 	j.made = f.clock.Now()
 	if !f.time.byTime(r.Stage) {
-		f.time.planned[r.Stage].Add(1)
+		f.time.planned[r.Stage].Add(int64(r.Turns))
 	}
 	f.rings[f.turn].filled()
 	f.turn = (f.turn + 1) % len(f.rings)
+}
+
+// append makes what is written for a job.
+func (f *feeder) append(dst []byte, j *job, body []byte) []byte {
+	if f.bare {
+		return append(dst, body...)
+	}
+	return f.posts[j.server].Append(dst, j.index, body)
 }
 
 // rest records r and all requests behind it as not sent. Requests of a stage that ends by time were never planned.
@@ -132,9 +159,13 @@ func (f *feeder) rest(r *plan.Request) {
 			f.walk.EndStage()
 			continue
 		}
-		f.time.planned[r.Stage].Add(1)
-		j := job{index: r.Index, stage: r.Stage, due: r.Due, in: r.InputTokens, out: r.OutputTokens, class: r.Class}
-		f.rec.add(j.notSent(f.time), f.clock.Now())
+		f.time.planned[r.Stage].Add(int64(r.Turns))
+		j := job{index: r.Index, session: r.Session, stage: r.Stage, due: r.Due, in: r.InputTokens, out: r.OutputTokens, class: r.Class}
+		x := j.notSent(f.time)
+		f.rec.add(x, f.clock.Now())
+		if r.Turns > 1 {
+			f.lose(r.Stage, r.Session, 1, r.Turns, x.Due, record.CauseNotSent)
+		}
 	}
 }
 
@@ -145,7 +176,7 @@ func (j *job) notSent(t *timeline) *record.Exchange {
 		at = 0
 	}
 	return &record.Exchange{
-		Index: j.index, Session: j.index, Stage: j.stage, Due: at + j.due,
+		Index: j.index, Session: j.session, Turn: j.turn, Stage: j.stage, Due: at + j.due,
 		Class: j.class, PlannedIn: j.in, PlannedOut: j.out, Outcome: record.NotSent, Cause: record.CauseNotSent,
 	}
 }

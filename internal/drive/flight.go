@@ -31,18 +31,20 @@ type flight struct {
 	location     string // of a redirect
 
 	think   time.Duration // before the next request in its place
+	toNext  time.Duration // before the next turn of its session
+	visit   *visit        // whose turn it is; nil for a lone request
+	live    bool          // later turns need the text of the reply
 	server  int           // it goes to
 	began   time.Duration // first write of the first attempt
 	sent    time.Duration // first write of this one
 	spoken  bool          // a token has come
 	tokenAt time.Duration // when we had the last one
 
-	request  []byte        // kept while it may have to be sent again
-	counted  bool          // it is one of those in flight
-	resendAt time.Duration // of a flight that waits to be sent again
-	fresh    bool          // and on a new connection
-	waits    time.Duration // for a connection since; engine H
-	boarded  time.Duration // when it was given to a trunk; engine H
+	request []byte        // kept while it may have to be sent again
+	counted bool          // it is one of those in flight
+	fresh   bool          // of a flight that waits to be sent again: on a new connection
+	waits   time.Duration // for a connection since; engine H
+	boarded time.Duration // when it was given to a trunk; engine H
 
 	merged       int64        // events that were
 	reading, lag record.Spans // kept here by the engines without loops
@@ -62,7 +64,7 @@ const (
 var errDocument = fmt.Errorf("document above %d MiB", documentMax>>20)
 
 func newFlight(r *run, reader dialect.Reader) *flight {
-	f := &flight{reader: reader, secrets: r.cfg.Secrets}
+	f := &flight{reader: reader, secrets: r.cfg.Secrets, live: r.plan.Live()}
 	switch r.dialect.Framing() {
 	case plan.FramingSSE:
 		f.resp.Expect(wire.AsEvents)
@@ -77,10 +79,11 @@ func newFlight(r *run, reader dialect.Reader) *flight {
 // begin makes f ready for a job that is about to be written.
 func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {
 	f.x = record.Exchange{
-		Index: j.index, Session: j.index, Stage: j.stage, Due: due, Issued: record.At(issued), Delay: delay,
+		Index: j.index, Session: j.session, Turn: j.turn, Stage: j.stage, Due: due, Issued: record.At(issued), Delay: delay,
 		Class: j.class, PlannedIn: j.in, PlannedOut: j.out, Events: f.x.Events[:0],
 	}
-	f.think, f.server, f.request, f.counted = j.think, j.server, f.request[:0], false
+	f.think, f.toNext, f.visit, f.server, f.request, f.counted = j.think, j.pause, j.visit, j.server, f.request[:0], false
+	f.answer.Keep = f.live && f.visit != nil && j.turn+1 < f.visit.turns
 	f.merged, f.reading, f.lag = 0, record.Spans{}, record.Spans{}
 	f.await()
 }
@@ -342,6 +345,9 @@ func (f *flight) terminator() (time.Duration, bool) {
 func (f *flight) recycle() bool {
 	if cap(f.doc) > keepBytes {
 		f.doc = nil
+	}
+	if cap(f.answer.Text) > keepBytes {
+		f.answer.Text = nil
 	}
 	if cap(f.request) > keepBytes {
 		f.request = nil

@@ -305,7 +305,7 @@ func (m *mux) part(st *station, t *trunk, f *flight, v verdict) {
 	}
 	m.conclude(f, v, now)
 	m.serve(st, now)
-	m.sendDue(now)
+	m.sendOn(now)
 }
 
 // tidy does what can wait. The lock is held.

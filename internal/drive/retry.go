@@ -69,7 +69,7 @@ func (s *shard) conclude(f *flight, v verdict, now time.Duration) {
 	if s.postpone(f, now) {
 		return
 	}
-	s.vacate(f.x.Stage, f.think, v, now)
+	s.vacate(f, v, now)
 	s.settle(f)
 }
 
@@ -83,43 +83,45 @@ func (s *shard) postpone(f *flight, now time.Duration) bool {
 	if _, written := f.x.FirstWrite.Get(); !ok || written && now+wait >= f.began+s.run.cfg.Timeout {
 		return false
 	}
-	f.resendAt, f.fresh = now+wait, f.x.Cause == record.CauseStale
+	f.fresh = f.x.Cause == record.CauseStale
 	s.tally.enter(f)
-	s.putAside(f, now)
+	s.again.add(now+wait, f.x.Index, f)
 	return true
-}
-
-func (s *shard) putAside(f *flight, now time.Duration) {
-	s.again = append(s.again, f)
-	s.againAt = min(s.againAt, max(f.resendAt, now))
 }
 
 // resendDue gives send what has waited long enough; send reports false when f must wait on. Once the run is stopped nothing
 // is sent again, and every failure is final.
 func (s *shard) resendDue(now time.Duration, send func(f *flight, now time.Duration) bool) {
-	if len(s.again) == 0 || now < s.againAt && !s.run.stopped(now) {
-		return
-	}
-	waiting := s.again
-	s.again, s.againAt = s.waited[:0], never
-	for _, f := range waiting {
+	for !s.again.empty() {
+		at, f := s.again.first()
+		stopped := s.run.stopped(now)
+		if at > now && !stopped {
+			break
+		}
+		s.again.done()
 		switch {
-		case s.run.stopped(now):
+		case stopped:
 			s.withdraw(f, now)
-		case f.resendAt > now || !send(f, now):
-			s.putAside(f, now)
+		case !send(f, now):
+			s.stuck = append(s.stuck, f)
 		}
 	}
-	clear(waiting)
-	s.waited = waiting[:0]
+	for _, f := range s.stuck {
+		s.again.add(now, f.x.Index, f)
+	}
+	clear(s.stuck)
+	s.stuck = s.stuck[:0]
 }
 
 // withdraw records a flight that will not be tried again, since the run has been stopped.
 func (s *shard) withdraw(f *flight, now time.Duration) {
 	if f.x.Attempts > 0 {
-		s.vacate(f.x.Stage, f.think, verdict{at: now}, now)
+		s.vacate(f, verdict{at: now}, now)
 		s.settle(f)
 		return
+	}
+	if f.visit != nil {
+		s.leave(f.visit, f.x.Turn+1, now, record.CauseNotSent)
 	}
 	f.x.Issued, f.x.Outcome, f.x.Cause = record.Instant{}, record.NotSent, record.CauseNotSent
 	s.rec.add(&f.x, now)

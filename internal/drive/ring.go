@@ -8,14 +8,18 @@ import (
 // job is a planned request made ready to be written.
 type job struct {
 	index   int64
+	session int64
+	turn    int    // of its session
+	visit   *visit // that it is of; nil for a lone request
 	stage   int
 	due     time.Duration // from the start of its stage
-	think   time.Duration // between its reply and the next request in its place
+	think   time.Duration // between the end of its session and the next request in its place
+	pause   time.Duration // between its reply and the next turn
 	in, out int           // planned tokens
 	class   string        // of the request
 	server  int           // it goes to
 	made    time.Duration // when it was ready
-	bytes   []byte        // the whole HTTP request; its memory stays with the ring
+	bytes   []byte        // the whole HTTP request; its memory stays with the ring, or the visit
 }
 
 // ring hands jobs from the feeder to one sender, without locks: one side fills, the other takes.
@@ -27,6 +31,9 @@ type ring struct {
 	tail atomic.Int64 // next to fill; written by the feeder only
 	_    [64]byte
 	held atomic.Int64 // bytes of the jobs between head and tail
+
+	asked stack // visits whose next turn is to be made, or that are over: from the sender
+	made  stack // visits whose next turn is ready: from the feeder
 }
 
 const (

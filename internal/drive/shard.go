@@ -27,9 +27,10 @@ type shard struct {
 
 	cool time.Duration // how long a connection rests between two requests, so that its server's closing is seen
 
-	again   []*flight     // that wait to be sent again
-	againAt time.Duration // when to look at them
-	waited  []*flight     // memory of again
+	turns  agenda[*visit]  // later turns that are ready
+	asking int             // later turns that are being made
+	again  agenda[*flight] // that wait to be sent again
+	stuck  []*flight       // memory of those that must wait on
 
 	tally  tally
 	duty   duty
@@ -42,7 +43,7 @@ type shard struct {
 func newShard(r *run, id int) shard {
 	return shard{
 		run: r, id: id, clock: r.clock, ring: r.rings[id], rec: recorder{to: r.writer},
-		freedStage: -1, blockedAt: math.MinInt64, againAt: never, window: &r.windows[id],
+		freedStage: -1, blockedAt: math.MinInt64, window: &r.windows[id],
 		duty: duty{slept: awake}, gauge: make(gauge, len(r.time.stages)),
 	}
 }
@@ -64,19 +65,52 @@ const never = time.Duration(math.MaxInt64)
 // next is the first job of the slice and when it is due. It disposes of jobs whose time to be sent is over. j is nil while
 // there is none ready; known is false while its due time depends on replies.
 func (s *shard) next(now time.Duration) (j *job, due time.Duration, known bool) {
+	s.collect(now)
 	for {
-		j = s.ring.first()
-		switch {
-		case j == nil:
-			return nil, 0, false
-		case s.run.stopped(now):
-			s.drop(j, now)
-		case s.run.time.expired(j.stage, now):
-			s.ring.taken()
-		default:
-			due, known = s.due(j)
-			return j, due, known
+		if at, v := s.turns.first(); v != nil && s.ended(&v.job, now) {
+			continue
+		} else if j = s.ring.first(); j == nil {
+			if v == nil {
+				return nil, 0, false
+			}
+			return &v.job, at, true
+		} else if s.ended(j, now) {
+			continue
+		} else if due, known = s.due(j); v != nil && (!known || at < due) {
+			return &v.job, at, true
 		}
+		return j, due, known
+	}
+}
+
+// ended disposes of a job whose time to be sent is over.
+func (s *shard) ended(j *job, now time.Duration) bool {
+	switch {
+	case s.run.stopped(now):
+		s.drop(j, now)
+	case s.run.time.expired(j.stage, now):
+		s.strike(j, now)
+	default:
+		return false
+	}
+	return true
+}
+
+// taken gives up the job that next has returned, the turn of that number. Its session may have gone on to the feeder by then.
+func (s *shard) taken(turn int) {
+	if turn > 0 {
+		s.turns.done()
+	} else {
+		s.ring.taken()
+	}
+}
+
+// strike gives up a job that will not be sent, and its session.
+func (s *shard) strike(j *job, now time.Duration) {
+	visit, turn := j.visit, j.turn
+	s.taken(turn)
+	if visit != nil {
+		s.leave(visit, max(1, turn), now, record.CauseNotSent)
 	}
 }
 
@@ -117,8 +151,8 @@ func (s *shard) full(j *job, now time.Duration, coming int) bool {
 func (s *shard) hold(j *job, due, now time.Duration) *flight {
 	f := s.board(j, due, now, s.cause(j, due, now))
 	f.retain(j.bytes)
-	s.occupy(j)
-	s.ring.taken()
+	s.occupy(j, due)
+	s.taken(j.turn)
 	return f
 }
 
@@ -138,9 +172,12 @@ func (s *shard) unconnected(now time.Duration, open, resting int) bool {
 // share is this slice's part of a whole n.
 func (s *shard) share(n int) int { return share(n, s.id, s.run.loops) }
 
-// occupy takes a place of a closed stage for j, which is about to be sent.
-func (s *shard) occupy(j *job) {
-	if s.run.time.stages[j.stage].Closed {
+// occupy takes a place of a closed stage for j, which is about to be sent. A later turn has that of its session.
+func (s *shard) occupy(j *job, due time.Duration) {
+	switch {
+	case j.turn > 0:
+		s.run.time.fallen(j.stage, 1, due)
+	case s.run.time.stages[j.stage].Closed:
 		s.freed = append(s.freed[:0], s.freed[1:]...)
 	}
 	if s.run.time.byTime(j.stage) {
@@ -154,14 +191,21 @@ func (s *shard) free(at time.Duration) {
 	s.freed = slices.Insert(s.freed, i, at)
 }
 
-// vacate gives a place of a closed stage free, its next request due when the think time after the reply is over, and opens the
-// next stage when this was the last request of its own.
-func (s *shard) vacate(stage int, think time.Duration, v verdict, now time.Duration) {
+// vacate has the next turn of f's session made. After the last one it gives a place of a closed stage free, its next request due
+// when the think time after the reply is over, and opens the next stage when this was the last session of its own.
+func (s *shard) vacate(f *flight, v verdict, now time.Duration) {
 	if v.late {
 		v.at = now
 	}
+	if !s.proceed(f, v, now) {
+		s.over(f.x.Stage, v.at+f.think, now)
+	}
+}
+
+// over takes note of the end of a session of a stage, whose place is free from a moment on.
+func (s *shard) over(stage int, at, now time.Duration) {
 	if stage == s.freedStage {
-		s.free(v.at + think)
+		s.free(at)
 	}
 	s.run.time.ended(stage, now)
 }
@@ -179,16 +223,16 @@ func (s *shard) cause(j *job, due, now time.Duration) record.Delay {
 	return record.DelayBusy
 }
 
-// drop records the first job as not sent.
+// drop records a job as not sent; the feeder does so for later turns.
 func (s *shard) drop(j *job, now time.Duration) {
-	if !s.run.time.byTime(j.stage) {
+	if j.turn == 0 && !s.run.time.byTime(j.stage) {
 		x := j.notSent(s.run.time)
 		if s.blockedAt >= x.Due {
 			x.Delay = s.blocked
 		}
 		s.rec.add(x, now)
 	}
-	s.ring.taken()
+	s.strike(j, now)
 }
 
 // stale takes note of a request that was lost because its server closed the kept connection just then, and lets connections

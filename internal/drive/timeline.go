@@ -9,12 +9,14 @@ import (
 )
 
 // timeline says when each stage of a run starts. Each starts when the one before it is over: an open stage when its
-// window has passed and its last request has fallen due, a closed one when its time is over or its last request has ended.
+// window has passed and its last request has fallen due, be it a session's later turn, a closed one when its time is over or its last request has ended.
 type timeline struct {
 	stages  []plan.Stage
 	starts  []atomic.Int64 // offset of each stage's start, ns; notYet until it is known
 	lengths []atomic.Int64 // how long each stage lasts, ns; notYet until it is known
-	left    []atomic.Int64 // requests that have not ended, of closed stages that end by count
+	left    []atomic.Int64 // sessions that have not ended, of closed stages that end by count
+	coming  []atomic.Int64 // later turns that have not fallen due, of open stages; and 1 more until all sessions have been made
+	latest  []atomic.Int64 // when the last request of an open stage fell due so far, or its window passes, ns after its start
 	planned []atomic.Int64 // requests of each stage, as far as they have been made
 	over    atomic.Int64   // end of the last stage; notYet until it is known
 }
@@ -25,15 +27,16 @@ func newTimeline(stages []plan.Stage) *timeline {
 	n := len(stages)
 	t := &timeline{
 		stages: stages, starts: make([]atomic.Int64, n), lengths: make([]atomic.Int64, n), left: make([]atomic.Int64, n),
-		planned: make([]atomic.Int64, n),
+		coming: make([]atomic.Int64, n), latest: make([]atomic.Int64, n), planned: make([]atomic.Int64, n),
 	}
 	for i, s := range stages {
 		t.starts[i].Store(notYet)
 		t.lengths[i].Store(notYet)
-		if t.byTime(i) && s.Requests == 0 {
+		if t.byTime(i) && s.Sessions == 0 {
 			t.lengths[i].Store(int64(s.Duration))
 		}
-		t.left[i].Store(s.Requests)
+		t.left[i].Store(s.Sessions)
+		t.coming[i].Store(1)
 	}
 	t.over.Store(notYet)
 	return t
@@ -53,22 +56,51 @@ func (t *timeline) open(i int, at time.Duration) {
 	t.over.Store(int64(at))
 }
 
-// walked takes note that every request of stage i has been made, the last of them due at last after the stage's start.
+// came takes note of later turns that stage i will have.
+func (t *timeline) came(i, turns int) {
+	if !t.stages[i].Closed {
+		t.coming[i].Add(int64(turns))
+	}
+}
+
+// fallen takes note that later turns of stage i have fallen due at a moment, or never will.
+func (t *timeline) fallen(i, turns int, due time.Duration) {
+	if t.stages[i].Closed {
+		return
+	}
+	at, _ := t.start(i)
+	t.pass(i, turns, due-at)
+}
+
+// walked takes note that every session of stage i has been made, the last of them due at last after the stage's start.
 func (t *timeline) walked(i int, last time.Duration) {
 	if t.stages[i].Closed {
 		return
 	}
-	length := max(t.stages[i].Duration, last)
-	t.lengths[i].Store(int64(length))
+	t.pass(i, 1, max(t.stages[i].Duration, last))
+}
+
+// pass takes note of requests of stage i that fell due at an offset from its start. The last one ends the stage.
+func (t *timeline) pass(i, n int, due time.Duration) {
+	for latest := t.latest[i].Load(); latest < int64(due); latest = t.latest[i].Load() {
+		if t.latest[i].CompareAndSwap(latest, int64(due)) {
+			break
+		}
+	}
+	if t.coming[i].Add(-int64(n)) > 0 {
+		return
+	}
+	length := t.latest[i].Load()
+	t.lengths[i].Store(length)
 	if at, ok := t.start(i); ok {
-		t.open(i+1, at+length)
+		t.open(i+1, at+time.Duration(length))
 	}
 }
 
-// ended takes note that a request of stage i has ended.
+// ended takes note that a session of stage i has ended.
 func (t *timeline) ended(i int, now time.Duration) {
 	s := &t.stages[i]
-	if !s.Closed || s.Requests == 0 || t.left[i].Add(-1) > 0 {
+	if !s.Closed || s.Sessions == 0 || t.left[i].Add(-1) > 0 {
 		return
 	}
 	at, _ := t.start(i)

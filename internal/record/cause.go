@@ -46,7 +46,8 @@ const (
 	CauseInterrupted // cut by the user
 	CauseDrainLimit  // still under way at the drain limit
 
-	CauseNotSent // the run ended before
+	CauseNotSent      // the run ended before
+	CauseSessionEnded // an earlier turn of its session failed
 )
 
 // causes names each cause and the outcome it belongs to.
@@ -87,6 +88,7 @@ var causes = [...]struct {
 	CauseInterrupted:          {"interrupted", Cancelled},
 	CauseDrainLimit:           {"drain_limit", Cancelled},
 	CauseNotSent:              {"not_sent", NotSent},
+	CauseSessionEnded:         {"session_ended", NotSent},
 }
 
 // Causes returns every cause but CauseNone, those of one outcome together.
