@@ -70,7 +70,9 @@ func printPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
 	stages := make([]stats.Arrivals, len(p.Stages))
 	var drawn drawnLengths
 	ids, err := p.EachKnown(ctx, func(r *plan.Request) error {
-		stages[r.Stage].Add(r.Index, r.Due)
+		if r.Turn == 0 {
+			stages[r.Stage].Add(r.Index, r.Due)
+		}
 		drawn.add(r)
 		return nil
 	})
@@ -164,8 +166,11 @@ func windowOf(s *plan.Stage) string {
 }
 
 func countOf(s *plan.Stage, a *stats.Arrivals) string {
-	if s.Closed && s.Requests == 0 {
+	switch {
+	case s.Closed && s.Sessions == 0:
 		return "as replies allow"
+	case s.Sessions != s.Requests:
+		return fmt.Sprintf("%d sessions", a.N())
 	}
 	return fmt.Sprint(a.N())
 }
@@ -203,11 +208,13 @@ type plannedRequest struct {
 	StageDue     *float64 `json:"stage_due_ms"` // since the start of the stage
 	InputTokens  int      `json:"input_tokens"`
 	OutputTokens int      `json:"output_tokens"`
-	BodySHA256   string   `json:"body_sha256"`
+	BodySHA256   string   `json:"body_sha256"` // empty for a later turn of a session: replies decide
+	Session      int64    `json:"session"`
+	Turn         int      `json:"turn"`
 }
 
 // plannedColumns are the keys of a plannedRequest, as the head of a table.
-var plannedColumns = []string{"index", "stage", "due_ms", "stage_due_ms", "input_tokens", "output_tokens", "body_sha256"}
+var plannedColumns = []string{"index", "stage", "due_ms", "stage_due_ms", "input_tokens", "output_tokens", "body_sha256", "session", "turn"}
 
 // fields are the values of plannedColumns; empty where there is none.
 func (r *plannedRequest) fields() []string {
@@ -219,7 +226,7 @@ func (r *plannedRequest) fields() []string {
 	}
 	return []string{
 		strconv.FormatInt(r.Index, 10), r.Stage, number(r.Due), number(r.StageDue), strconv.Itoa(r.InputTokens),
-		strconv.Itoa(r.OutputTokens), r.BodySHA256,
+		strconv.Itoa(r.OutputTokens), r.BodySHA256, strconv.FormatInt(r.Session, 10), strconv.Itoa(r.Turn),
 	}
 }
 
@@ -241,10 +248,14 @@ func eachPlanned(ctx context.Context, p *plan.Plan, put func(*plannedRequest) er
 	starts := knownStarts(p.Stages)
 	_, err := p.EachKnown(ctx, func(r *plan.Request) error {
 		s := p.Stages[r.Stage]
-		sum := sha256.Sum256(r.Body)
 		line := plannedRequest{
-			Index: r.Index, Stage: s.Name, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, BodySHA256: hex.EncodeToString(sum[:]),
+			Index: r.Index, Stage: s.Name, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, Session: r.Session, Turn: r.Turn,
 		}
+		if r.Turn > 0 {
+			return put(&line)
+		}
+		sum := sha256.Sum256(r.Body)
+		line.BodySHA256 = hex.EncodeToString(sum[:])
 		if !s.Closed {
 			line.StageDue = inMillis(r.Due)
 		}

@@ -247,7 +247,7 @@ func (l load) manifest(ctx context.Context, env record.Environment) (*record.Man
 // asked is what is asked of the requests.
 func (l load) asked() *record.Workload {
 	input, output, _ := l.plan.MeanLengths()
-	return &record.Workload{MeanInput: input, MeanOutput: output, Cache: l.plan.Spec.Workload.Cache}
+	return &record.Workload{MeanInput: input, MeanOutput: output, MeanTurns: l.plan.MeanTurns(), Cache: l.plan.Spec.Workload.Cache}
 }
 
 // The largest plan whose ids are found before the start: some milliseconds of work.

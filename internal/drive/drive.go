@@ -29,7 +29,7 @@ import (
 
 // Config says how a plan is to be carried out.
 type Config struct {
-	Servers []Server // one at least; request n goes to server n modulo their number
+	Servers []Server // one at least; record.ServerOf says which a request goes to
 	Secrets []string // masked wherever a server echoes them
 	RunID   string   // start of every X-Request-Id
 
@@ -155,7 +155,7 @@ func prepare(cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log) (*run
 	r.stopAt.Store(notYet)
 	r.feeder = &feeder{
 		clock: r.clock, time: r.time, walk: p.Walk(), rings: r.rings, rec: recorder{to: r.writer},
-		timers: cfg.Timers, bare: cfg.HTTP2, turnsEvery: r.turnsEvery,
+		timers: cfg.Timers, bare: cfg.HTTP2, converses: p.Converses(), turnsEvery: r.turnsEvery,
 	}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]

@@ -22,6 +22,7 @@ type feeder struct {
 	bare  bool        // only the bodies are made ready
 	rec   recorder
 
+	converses  bool // sessions may have turns
 	visits     host
 	turnsEvery time.Duration // between two looks for turns to make
 
@@ -125,7 +126,7 @@ func (f *feeder) room(anywhere bool) *job {
 }
 
 func (f *feeder) ready(j *job, r *plan.Request) {
-	server := int((f.time.stages[r.Stage].First + r.Ordinal) % int64(len(f.posts)))
+	server := record.ServerOf(r.Session, len(f.posts), f.converses)
 	*j = job{
 		index: r.Index, session: r.Session, stage: r.Stage, due: r.Due, think: r.Think, pause: r.Pause, in: r.InputTokens, out: r.OutputTokens,
 		class: r.Class, server: server, bytes: j.bytes,

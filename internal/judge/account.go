@@ -63,9 +63,13 @@ func (a *account) add(r *measure.Reply, table []measure.Metric, w window) {
 	a.failures.add(r.Exchange)
 	a.resent.add(r.Exchange)
 	a.measure(r, table)
-	a.arrivals.planned.Add(r.Index, r.Due-w.start)
+	if r.Turn == 0 { // later turns follow replies
+		a.arrivals.planned.Add(r.Index, r.Due-w.start)
+	}
 	if r.WasSent {
-		a.arrivals.sent.Add(r.Index, r.Sent-w.start)
+		if r.Turn == 0 {
+			a.arrivals.sent.Add(r.Index, r.Sent-w.start)
+		}
 		a.sent++
 		a.addDelay(r)
 		a.events.add(r)

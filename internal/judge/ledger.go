@@ -41,6 +41,7 @@ type Ledger struct {
 	stages     []*account
 	servers    []Server // none where there is one only
 	classes    map[string]*account
+	turns      [2]*turns // first and later ones; none where every session is a request
 	lengths    lengths
 	rows       rows
 	health     []record.Health
@@ -63,6 +64,9 @@ func Begin(m *record.Manifest) (*Ledger, error) {
 		for _, url := range m.Target.Servers {
 			l.servers = append(l.servers, Server{URL: url})
 		}
+	}
+	if l.converses() {
+		l.turns = [2]*turns{{account: newAccount(len(l.table))}, {account: newAccount(len(l.table))}}
 	}
 	for i, s := range m.Stages {
 		w := window{moment(s.StartMs), moment(s.EndMs)}
@@ -106,10 +110,11 @@ func (l *Ledger) Add(x *record.Exchange) error {
 	if !l.manifest.Stages[x.Stage].Warmup {
 		l.lengths.add(x)
 		l.addClass(r)
+		l.addTurn(r)
 	}
 	l.clockIn(r)
 	if k := int64(len(l.servers)); k > 0 && !l.manifest.Stages[x.Stage].Warmup {
-		*l.servers[x.Index%k].Outcomes.Of(x.Outcome)++
+		*l.servers[record.ServerOf(x.Session, int(k), l.converses())].Outcomes.Of(x.Outcome)++
 	}
 	return nil
 }
@@ -217,7 +222,7 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 	s.Total.Arrivals = Arrivals{} // its stages do not begin at the same moment
 	s.Total.Name, s.Total.StartMs, s.Total.EndMs = "total", all.startMs, all.endMs
 	s.Servers = l.servers
-	s.Workload, s.Classes = l.workload(), l.classed()
+	s.Workload, s.Classes, s.Turns = l.workload(), l.classed(), l.byTurn()
 	s.Run = l.run(e)
 	e.Queues = queues(s.Run.Loops)
 	s.Verdict = verdict.Judge(e)

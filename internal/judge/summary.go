@@ -23,6 +23,7 @@ type Summary struct {
 	Servers  []Server        `json:"servers,omitempty"` // of a target of several, in its order
 	Workload Workload        `json:"workload"`
 	Classes  []Class         `json:"classes,omitempty"` // by name; left out where the plan names none
+	Turns    []Turns         `json:"turns,omitempty"`   // of sessions, the first and the later ones; left out where every session is a request
 }
 
 // Workload sets what was asked of the requests next to what was planned and what the server counted, warm-up left out.
@@ -41,6 +42,14 @@ type Workload struct {
 type Class struct {
 	Name     string   `json:"name"`
 	Outcomes Outcomes `json:"outcomes"`
+	Metrics  Metrics  `json:"metrics"`
+}
+
+// Turns is what became of the first turns of sessions, of which there are as many as sessions, or of the later ones, warm-up left out.
+type Turns struct {
+	Turns    string   `json:"turns"` // first or later
+	Outcomes Outcomes `json:"outcomes"`
+	Cached   Number   `json:"cached_share"` // of prompt tokens, of replies that say
 	Metrics  Metrics  `json:"metrics"`
 }
 

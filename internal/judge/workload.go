@@ -69,13 +69,18 @@ func (l *Ledger) addClass(r *measure.Reply) {
 	a.measure(r, l.table)
 }
 
+// classMetrics are the metrics of a part of the requests.
+func classMetrics() []string {
+	return []string{measure.TTFT, measure.TPOT, measure.E2E, measure.E2EFromDue, measure.InputTokens, measure.OutputTokens}
+}
+
 // classed are the classes by name.
 func (l *Ledger) classed() (classes []Class) {
 	for _, name := range slices.Sorted(maps.Keys(l.classes)) {
 		a := l.classes[name]
 		p := a.figures(l.table, "", a.outcomes.Sum(), spans{})
 		c := Class{Name: name, Outcomes: a.outcomes, Metrics: Metrics{}}
-		for _, metric := range []string{measure.TTFT, measure.TPOT, measure.E2E, measure.E2EFromDue, measure.InputTokens, measure.OutputTokens} {
+		for _, metric := range classMetrics() {
 			c.Metrics[metric] = p.Metrics[metric]
 		}
 		classes = append(classes, c)

@@ -242,7 +242,7 @@ func (c *content) prove(r *Request, size, besides int) error {
 func (c *content) say(r *Request) error {
 	text := textOf(c.text)
 	n := c.m.work.Images.Count
-	if len(c.system) == 0 && n == 0 && c.m.work.Conversation.most() == 1 {
+	if len(c.system) == 0 && n == 0 && !c.m.turns {
 		r.Prompt = text
 		return nil
 	}

@@ -30,15 +30,16 @@ const maxTurns = 1000
 
 // turns reads how many turns a session has; reason says why it could not.
 func (c *Conversation) turns() (l workload.Lengths, reason string) {
-	l, err := workload.ParseLengths(string(c.Turns))
-	if err != nil {
-		return l, err.Error()
+	if n, fixed := c.Turns.Fixed(); fixed && (n < 1 || n > maxTurns) {
+		return l, fmt.Sprintf("must be within 1 and %d turns, got %d", maxTurns, n)
 	}
-	n, fixed := l.Fixed()
+	l, err := workload.ParseLengths(string(c.Turns))
 	switch {
+	case err != nil:
+		return l, err.Error()
 	case l.Family == "file":
 		return l, "must not be a file"
-	case fixed && n > maxTurns, l.Family == "uniform" && l.Parameter[1] > maxTurns:
+	case l.Family == "uniform" && l.Parameter[1] > maxTurns:
 		return l, fmt.Sprintf("must be at most %d turns, got %s", maxTurns, shortened(string(c.Turns)))
 	}
 	l.Within.Most = min(l.Within.Most, maxTurns)
@@ -92,14 +93,23 @@ func (p *Plan) converse(s *Stage) {
 	if !p.Converses() {
 		return
 	}
+	s.Expected *= p.MeanTurns()
 	l, _ := p.Spec.Workload.Conversation.turns()
-	turns, _ := l.Sampler(nil)
-	s.Expected *= turns.Mean
 	if n, fixed := l.Fixed(); fixed {
 		s.Requests *= int64(n)
 	} else {
 		s.Requests = 0
 	}
+}
+
+// MeanTurns returns the mean number of turns of a session; 0 where every session is a request.
+func (p *Plan) MeanTurns() float64 {
+	if !p.Converses() {
+		return 0
+	}
+	l, _ := p.Spec.Workload.Conversation.turns()
+	turns, _ := l.Sampler(nil)
+	return turns.Mean
 }
 
 // pace gives r the times that follow its reply.
@@ -189,7 +199,7 @@ func (c *content) next(r *Request) {
 	before, said := r.InputTokens, r.OutputTokens
 	r.Turn++
 	r.Index++
-	r.Due, r.Pause = 0, 0
+	r.Due, r.Pause, r.Prompt, r.Messages, r.Body = 0, 0, "", nil, nil
 	c.drawn(r)
 	r.SharedTokens = before
 	if c.m.work.Conversation.History == HistoryLive {

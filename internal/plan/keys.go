@@ -431,7 +431,7 @@ var specKeys = []key[Spec]{
 		name: "workload.conversation.turns", field: func(s *Spec) any { return &s.Workload.Conversation.Turns },
 		rule: func(s Spec) (reason, hint string) {
 			_, reason = s.Workload.Conversation.turns()
-			return reason, ""
+			return reason, "write a number of turns, uniform(LEAST,MOST), normal(MEAN,SD), lognormal(MEAN,SD) or zipf(S,N)"
 		},
 		about: "Turns of a session, written as input_tokens, at most 1000. Above 1 a rate counts sessions, a concurrency sessions in progress, and requests sessions.",
 	},
@@ -623,7 +623,9 @@ func (k *key[T]) fault(s *T) (reason, hint string) {
 	case *string:
 		reason = k.textFault(*v)
 	case *Lengths:
-		reason, hint = v.fault()
+		if k.rule == nil { // which takes its place
+			reason, hint = v.fault()
+		}
 	case *float64:
 		reason = k.rangeFault(*v, strconv.FormatFloat(*v, 'g', -1, 64), func(x float64) string { return k.quantity(x) })
 	case *time.Duration:

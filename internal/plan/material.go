@@ -40,6 +40,7 @@ type material struct {
 	rows      *dataset.File
 	sample    *dataset.Sample
 	trace     *trace.Trace
+	turns     bool // sessions may have more than one
 
 	files []File
 	notes []string // what a reader of a report must know of the files
@@ -61,7 +62,7 @@ type loader struct {
 
 // load reads all files of a spec but the data set, which needs to know how many requests there are. All mistakes are in the error.
 func (s *Spec) load() (*material, Faults) {
-	l := loader{m: &material{work: s.Workload}, seed: s.Load.Seed}
+	l := loader{m: &material{work: s.Workload, turns: s.Workload.Conversation.most() > 1}, seed: s.Load.Seed}
 	l.shapes()
 	l.texts()
 	l.tools()

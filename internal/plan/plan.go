@@ -250,5 +250,18 @@ func (p *Plan) MeanLengths() (input, output float64, ok bool) {
 		input += share * (s.in.Mean + float64(s.PrefixTokens+m.work.SystemTokens))
 		output += share * s.out.Mean
 	}
+	if turns, fixed := m.work.Conversation.Turns.Fixed(); !fixed {
+		return 0, output, true // a long session has the longer prompts
+	} else if turns > 1 {
+		shared := 0.0
+		for i := range m.shapes {
+			share := 1.0
+			if len(m.shapes) > 1 {
+				share = m.class.Share(i)
+			}
+			shared += share * float64(m.shapes[i].PrefixTokens+m.work.SystemTokens)
+		}
+		input += float64(turns-1) / 2 * (input - shared + output)
+	}
 	return input, output, true
 }

@@ -110,7 +110,7 @@ func (w *Walker) nextStored(r *Request) (ok bool) {
 	}
 	*r = Request{
 		Index: row.Index, Stage: row.Stage, Due: row.Due, Think: row.Think, Session: row.Session, Turn: row.Turn, Class: row.Class,
-		Model: row.Model, Turns: 1, Ordinal: row.Index - w.plan.Stages[row.Stage].First, InputTokens: row.InputTokens, SharedTokens: row.SharedTokens, OutputTokens: row.OutputTokens,
+		Model: row.Model, Turns: 1, InputTokens: row.InputTokens, SharedTokens: row.SharedTokens, OutputTokens: row.OutputTokens,
 	}
 	w.cache.add(r)
 	if !w.skip {

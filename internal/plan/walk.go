@@ -27,7 +27,6 @@ type Request struct {
 	Session int64  // identity of the conversation: the index of its first request, which the others follow
 	Turn    int    // 0 for the first turn of a session
 	Turns   int    // of the session, at least 1; Walker.Follow makes those behind the first
-	Ordinal int64  // number of the session within its stage, from 0; of its first turn only
 	Class   string // tenant or request class; empty when the plan names none
 	Model   string // instead of target.model: an adapter's name; empty for target.model
 
@@ -210,7 +209,7 @@ func (w *Walker) due(s *Stage) (due time.Duration, ok bool) {
 
 func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
 	*r = Request{
-		Index: w.index, Session: w.index, Turns: 1, Ordinal: w.made, Stage: w.stage, Due: due,
+		Index: w.index, Session: w.index, Turns: 1, Stage: w.stage, Due: due,
 		InputTokens: w.input, OutputTokens: w.output,
 	}
 	if w.visits != nil {
@@ -300,8 +299,8 @@ func (p *Plan) Identify(ctx context.Context) (IDs, error) {
 	return p.EachKnown(ctx, func(*Request) error { return nil })
 }
 
-// EachKnown gives visit the first request of every session that is the same in every run, and returns their ids: not those of
-// a closed stage that may end by its time. The request is the walker's and changes after visit.
+// EachKnown gives visit every request that is the same in every run, and returns their ids: not those of a closed stage that
+// may end by its time. Later turns of sessions have no due time and no body, which follow from replies. The request is the walker's and changes after visit.
 func (p *Plan) EachKnown(ctx context.Context, visit func(*Request) error) (IDs, error) {
 	w := p.Walk()
 	defer w.Close()
@@ -314,8 +313,12 @@ func (p *Plan) EachKnown(ctx context.Context, visit func(*Request) error) (IDs, 
 			w.EndStage()
 			continue
 		}
-		if err := visit(&r); err != nil {
-			return IDs{}, err
+		for err := visit(&r); r.Turn+1 < r.Turns || err != nil; err = visit(&r) {
+			if err != nil {
+				return IDs{}, err
+			}
+			w.turns.next(&r)
+			w.pace(&r)
 		}
 	}
 	return w.IDs(), w.Err()

@@ -39,6 +39,7 @@ type Tool struct {
 type Workload struct {
 	MeanInput    float64 `json:"mean_input_tokens,omitempty"`  // asked mean length of a prompt; 0 where nobody counted
 	MeanOutput   float64 `json:"mean_output_tokens,omitempty"` // asked mean length of an answer
+	MeanTurns    float64 `json:"mean_turns,omitempty"`         // asked mean number of turns of a session; 0 where each is a request
 	Cache        string  `json:"cache"`                        // what the server's prefix cache was to find: as-is, cold, salted, warm
 	PromptTokens int64   `json:"prompt_tokens"`                // of all prompts that were made; 0 where they are plain, or nobody counted
 	SharedTokens int64   `json:"shared_tokens"`                // of them, that earlier prompts begin with too: what a cache that forgets nothing finds

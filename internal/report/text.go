@@ -42,6 +42,7 @@ func Text(w io.Writer, s *judge.Summary) error {
 	writeOutcomes(&b, s)
 	writeServers(&b, s)
 	writeClasses(&b, s)
+	writeTurns(&b, s)
 	writeWorkload(&b, s)
 	writeDelays(&b, s)
 	writeArrivals(&b, s)
@@ -380,6 +381,22 @@ func writeClasses(b *bytes.Buffer, s *judge.Summary) {
 		p := judge.Part{Metrics: c.Metrics}
 		wrap(b, head, fmt.Sprintf("%s: %s · TTFT p50 %s, p99 %s · E2E from send p50 %s, p99 %s", printable(c.Name), strings.Join(counts(&c.Outcomes), " · "),
 			quantile(measure.TTFT, stats.P50)(&p), quantile(measure.TTFT, stats.P99)(&p), quantile(measure.E2E, stats.P50)(&p), quantile(measure.E2E, stats.P99)(&p)))
+		head = "          "
+	}
+}
+
+// writeTurns gives outcomes and main latencies of first and later turns of sessions.
+func writeTurns(b *bytes.Buffer, s *judge.Summary) {
+	head := "turns     "
+	for i := range s.Turns {
+		t := &s.Turns[i]
+		p := judge.Part{Metrics: t.Metrics}
+		cached := ""
+		if v, ok := t.Cached.Get(); ok {
+			cached = fmt.Sprintf(" · cached %s %% of the prompt", measure.Digits(100*v))
+		}
+		wrap(b, head, fmt.Sprintf("%s: %s · TTFT p50 %s, p99 %s · E2E from send p50 %s, p99 %s%s", t.Turns, strings.Join(counts(&t.Outcomes), " · "),
+			quantile(measure.TTFT, stats.P50)(&p), quantile(measure.TTFT, stats.P99)(&p), quantile(measure.E2E, stats.P50)(&p), quantile(measure.E2E, stats.P99)(&p), cached))
 		head = "          "
 	}
 }
