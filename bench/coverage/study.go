@@ -13,8 +13,8 @@ const heading = `| service | ρ | requests | quantile | n_eff / n | shown | cove
 
 // score counts how an interval method did.
 type score struct {
-	runs, shown, covered, held int
-	width                      float64 // sum of widths over the truth
+	runs, shown, covered int
+	width                float64 // sum of widths over the truth
 }
 
 func (s *score) add(e stats.Estimate, truth float64) {

@@ -167,7 +167,7 @@ func TestBrokenGzipIsAnError(t *testing.T) {
 		"bytes behind": string(whole) + "more",
 		"nothing":      "",
 	} {
-		head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n")
+		head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
 		_, _, _, err := reply(head + chunked(body, 100))
 		if err == nil || !strings.HasPrefix(err.Error(), "gzip-encoded body: ") {
 			t.Errorf("%s: error %v, want one of the gzip-encoded body", name, err)

@@ -131,7 +131,7 @@ func (d *decoder) chain(steps []decoderStep) error {
 		case step.Type == "Replace" && !fused:
 			finder, err := readPattern(step.Pattern)
 			if err != nil {
-				return fmt.Errorf("Replace: %w", err)
+				return fmt.Errorf("decoder Replace: %w", err)
 			}
 			rewrite := replace{finder, []byte(step.Content)}
 			each = append(each, func(s string) string { return string(rewrite.normalize([]byte(s))) })

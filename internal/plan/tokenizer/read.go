@@ -130,7 +130,7 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 	case "Replace":
 		finder, err := readPattern(c.Pattern)
 		if err != nil {
-			return fmt.Errorf("Replace: %w", err)
+			return fmt.Errorf("normalizer Replace: %w", err)
 		}
 		t.normalizers = append(t.normalizers, replace{finder, []byte(c.Content)})
 	case "Prepend":
@@ -223,11 +223,11 @@ func (t *Tokenizer) readPreTokenizer(raw json.RawMessage) error {
 	case "Split":
 		finder, err := readPattern(c.Pattern)
 		if err != nil {
-			return fmt.Errorf("Split: %w", err)
+			return fmt.Errorf("pre-tokenizer Split: %w", err)
 		}
 		b, ok := behaviors[strings.ToLower(c.Behavior)]
 		if !ok {
-			return fmt.Errorf("Split: behavior %q is not known", c.Behavior)
+			return fmt.Errorf("pre-tokenizer Split: behavior %q is not known", c.Behavior)
 		}
 		add(divider{finder, b, c.Invert})
 	case "Digits":
@@ -239,7 +239,7 @@ func (t *Tokenizer) readPreTokenizer(raw json.RawMessage) error {
 	case "Punctuation":
 		b, ok := behaviors[strings.ToLower(c.Behavior)]
 		if !ok && c.Behavior != "" {
-			return fmt.Errorf("Punctuation: behavior %q is not known", c.Behavior)
+			return fmt.Errorf("pre-tokenizer Punctuation: behavior %q is not known", c.Behavior)
 		}
 		if !ok {
 			b = isolated
@@ -253,10 +253,10 @@ func (t *Tokenizer) readPreTokenizer(raw json.RawMessage) error {
 			scheme = prependNever
 		}
 		if !slices.Contains([]prependScheme{prependAlways, prependFirst, prependNever}, scheme) {
-			return fmt.Errorf("Metaspace: prepend_scheme %q is not known", c.Prepend)
+			return fmt.Errorf("pre-tokenizer Metaspace: prepend_scheme %q is not known", c.Prepend)
 		}
 		if utf8.RuneCountInString(c.Replacement) != 1 {
-			return fmt.Errorf("Metaspace: replacement %q is not one character", c.Replacement)
+			return fmt.Errorf("pre-tokenizer Metaspace: replacement %q is not one character", c.Replacement)
 		}
 		add(metaspace{[]byte(c.Replacement), scheme, c.Split == nil || *c.Split})
 	}

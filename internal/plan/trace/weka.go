@@ -60,7 +60,6 @@ type wekaScope struct {
 	class   string
 	size    int
 	blocks  map[uint64]uint64 // ids of the file to ids of the trace
-	turns   *int
 }
 
 // wekaCall is a call as it was recorded, with its place in time.
