@@ -71,7 +71,8 @@ func printPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
 	var drawn drawnLengths
 	ids, err := p.EachKnown(ctx, func(r *plan.Request) error {
 		if r.Turn == 0 {
-			stages[r.Stage].Add(r.Index, r.Due)
+			a := &stages[r.Stage]
+			a.Add(a.N(), r.Due)
 		}
 		drawn.add(r)
 		return nil
@@ -83,7 +84,7 @@ func printPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
 	fmt.Fprintln(w, "stage\tload\tarrivals\tgap before\twindow\trequests\tdrawn rate\tCV of gaps\tIDC 1s\t10s\t60s")
 	for i := range p.Stages {
 		s, a := &p.Stages[i], &stages[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%s\t%s\t%s\n", stageName(s), stageLoad(s), arrivalsOf(s), s.Gap, windowOf(s), countOf(s, a), drawnOf(s, a))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%s\t%s\t%s\n", stageName(s), stageLoad(s), arrivalsOf(s), s.Gap, windowOf(s), countOf(p, s, a), drawnOf(s, a))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -165,11 +166,11 @@ func windowOf(s *plan.Stage) string {
 	return s.Duration.Round(time.Millisecond).String()
 }
 
-func countOf(s *plan.Stage, a *stats.Arrivals) string {
+func countOf(p *plan.Plan, s *plan.Stage, a *stats.Arrivals) string {
 	switch {
 	case s.Closed && s.Sessions == 0:
 		return "as replies allow"
-	case s.Sessions != s.Requests:
+	case p.Converses():
 		return fmt.Sprintf("%d sessions", a.N())
 	}
 	return fmt.Sprint(a.N())

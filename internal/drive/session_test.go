@@ -252,12 +252,56 @@ func TestAFailedTurnEndsItsSession(t *testing.T) {
 	}
 }
 
+func TestLostTurnsKeepNoStageOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &talker{after: 20 * time.Millisecond, refuse: func(messages, nth int) bool { return nth < 6 }}
+		cfg := virtual(drive.Config{Dial: server.dial})
+		s := conversing(plan.Load{Stages: []plan.LoadStage{{Rate: 100, Requests: 6}, {Concurrency: 1, Requests: 1}}},
+			plan.Conversation{Turns: "3", ThinkTime: time.Second, Think: plan.ThinkConstant})
+		all, m := carry(t, t.Context(), cfg, s)
+		if n := outcomes(all); n["http_error"] != 6 || n["not_sent"] != 12 || n["completed"] != 3 {
+			t.Errorf("outcomes %v, want 6 http_error, 12 not_sent and, in the next stage, 3 completed", n)
+		}
+		if end := m.Stages[0].EndMs; end < 70 || end > 71 {
+			t.Errorf("the first stage ends at %v ms, want 70, when its last session fails", end)
+		}
+	})
+}
+
+// What fails behind the end of a stage that ends by its time takes no turns with it: those were not planned any more.
+func TestAFailureBehindTheEndLosesNoTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &talker{after: 20 * time.Millisecond, refuse: func(messages, nth int) bool { return messages == 3 }}
+		cfg := virtual(drive.Config{Dial: server.dial})
+		s := conversing(plan.Load{Concurrency: 1, Duration: 50 * time.Millisecond}, plan.Conversation{Turns: "5", ThinkTime: 15 * time.Millisecond, Think: plan.ThinkConstant})
+		all, m := carry(t, t.Context(), cfg, s)
+		if n := outcomes(all); n["completed"] != 1 || n["http_error"] != 1 || len(all) != 2 || m.Stages[0].Planned != 2 {
+			t.Errorf("outcomes %v of %d planned, want 1 completed and 1 http_error, of 2", n, m.Stages[0].Planned)
+		}
+	})
+}
+
+func TestSessionsThatWereNotMadeReadyAreRecordedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		server := &talker{after: 20 * time.Millisecond}
+		cfg := virtual(drive.Config{Dial: server.dial})
+		s := conversing(plan.Load{Rate: 10, Requests: 6000}, plan.Conversation{Turns: "uniform(1,3)", ThinkTime: time.Second})
+		time.AfterFunc(time.Second, cancel)
+		all, _ := carry(t, ctx, cfg, s)
+		if got := len(bySession(t, s, all)); got != 6000 {
+			t.Errorf("%d sessions on record, want 6000", got)
+		}
+	})
+}
+
 func TestALiveHistoryIsWhatTheServerSaid(t *testing.T) {
 	for _, history := range []string{plan.HistoryLive, plan.HistoryRecorded} {
 		synctest.Test(t, func(t *testing.T) {
 			server := &talker{after: 20 * time.Millisecond}
 			cfg := virtual(drive.Config{Dial: server.dial})
-			s := conversing(plan.Load{Rate: 10, Requests: 12}, plan.Conversation{Turns: "3", ThinkTime: 250 * time.Millisecond, History: history})
+			two := []plan.LoadStage{{Rate: 10, Requests: 6}, {Concurrency: 2, Requests: 6}} // the second uses the memory of the first again
+			s := conversing(plan.Load{Stages: two}, plan.Conversation{Turns: "3", ThinkTime: 250 * time.Millisecond, History: history})
 			carry(t, t.Context(), cfg, s)
 			heard := map[string]int{} // by what was heard
 			for n, request := range server.heard {

@@ -30,6 +30,8 @@ type account struct {
 	bundled     bundled
 	uncounted   int64                                  // completed replies whose output tokens the server did not count
 	arrivals    struct{ planned, sent stats.Arrivals } // since the start of the window
+	converses   bool                                   // sessions have turns, and these are the starts of sessions
+	starts      []start
 	course      course
 	little      stats.Little
 	lastEnd     int64         // of the stage's requests, since the start of the run
@@ -63,13 +65,16 @@ func (a *account) add(r *measure.Reply, table []measure.Metric, w window) {
 	a.failures.add(r.Exchange)
 	a.resent.add(r.Exchange)
 	a.measure(r, table)
-	if r.Turn == 0 { // later turns follow replies
+	switch {
+	case !a.converses:
 		a.arrivals.planned.Add(r.Index, r.Due-w.start)
-	}
-	if r.WasSent {
-		if r.Turn == 0 {
+		if r.WasSent {
 			a.arrivals.sent.Add(r.Index, r.Sent-w.start)
 		}
+	case r.Turn == 0: // later turns follow replies
+		a.starts = append(a.starts, start{r.Index, r.Due - w.start, r.Sent - w.start, r.WasSent})
+	}
+	if r.WasSent {
 		a.sent++
 		a.addDelay(r)
 		a.events.add(r)
@@ -260,6 +265,7 @@ func (a *account) figures(table []measure.Metric, kind string, planned int64, w 
 	if a.outputKnown {
 		p.OutputRate = perSecond(a.outTokens, w.lasted)
 	}
+	a.seat()
 	p.Arrivals.Sent = arrivals(&a.arrivals.sent, w.lasted)
 	if kind == "open" {
 		p.Arrivals.Planned = arrivals(&a.arrivals.planned, w.asked)

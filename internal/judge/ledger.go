@@ -78,6 +78,7 @@ func Begin(m *record.Manifest) (*Ledger, error) {
 		}
 		l.windows = append(l.windows, w)
 		a := newAccount(len(l.table))
+		a.converses = l.converses()
 		a.little.From, a.little.To = int64(w.start), math.MaxInt64
 		l.stages = append(l.stages, a)
 	}

@@ -1,6 +1,12 @@
 package judge
 
-import "tare/internal/judge/measure"
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"tare/internal/judge/measure"
+)
 
 // turns is what became of the first turns of sessions, or of the later ones.
 type turns struct {
@@ -39,4 +45,23 @@ func (l *Ledger) byTurn() (all []Turns) {
 		all = append(all, t)
 	}
 	return all
+}
+
+// start is the first request of a session: when it was due, and when it was sent if it was, since the start of the window.
+type start struct {
+	index     int64
+	due, sent time.Duration
+	wasSent   bool
+}
+
+// seat counts the starts of sessions as neighbours, whose indexes leave room for their turns.
+func (a *account) seat() {
+	slices.SortFunc(a.starts, func(x, y start) int { return cmp.Compare(x.index, y.index) })
+	for i, s := range a.starts {
+		a.arrivals.planned.Add(int64(i), s.due)
+		if s.wasSent {
+			a.arrivals.sent.Add(int64(i), s.sent)
+		}
+	}
+	a.starts = nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,5 +180,63 @@ func TestFollowAllocatesNothing(t *testing.T) {
 	w.Follow(&r, 0, session, 8, nil)
 	if got := testing.AllocsPerRun(100, func() { w.Follow(&r, 0, session, 8, nil) }); got != 0 {
 		t.Errorf("allocations per turn: got %v, want 0", got)
+	}
+}
+
+func TestTurnsHaveClassAndSaltOfTheirSession(t *testing.T) {
+	p := frozen(t, transcript{}, func(s *plan.Spec) {
+		conversing("3", plan.HistoryLive)(s)
+		s.Workload.Cache = plan.CacheSalted
+		s.Workload.Classes = []plan.Class{{Name: "a", Model: "lora-a", InputTokens: "3"}, {Name: "b", Model: "lora-b", InputTokens: "30"}}
+	})
+	w := p.Walk()
+	replies := [][]byte{[]byte("x"), []byte("y")}
+	seen := map[string]int{}
+	var r plan.Request
+	for w.Next(&r) {
+		first := r
+		seen[first.Class]++
+		for turn := 1; turn < 3; turn++ {
+			w.Follow(&r, first.Stage, first.Session, turn, replies[:turn])
+			if r.Class != first.Class || r.Model != first.Model || r.CacheSalt != first.CacheSalt || r.CacheSalt == "" {
+				t.Errorf("turn %d of session %d is of class %s, model %s, salt %s; its first of %s, %s, %s",
+					turn, first.Session, r.Class, r.Model, r.CacheSalt, first.Class, first.Model, first.CacheSalt)
+			}
+		}
+	}
+	if seen["a"] == 0 || seen["b"] == 0 {
+		t.Errorf("got sessions of classes %v, want both", seen)
+	}
+}
+
+func TestACacheFindsTheTurnsBefore(t *testing.T) {
+	for history, want := range map[string][]int{ // 48 + 19, and the same again
+		plan.HistoryLive: {0, 67 - 67%16, 134 - 134%16}, plan.HistoryRecorded: {0, 48, 115 - 115%16},
+	} {
+		p := frozen(t, transcript{}, func(s *plan.Spec) {
+			conversing("3", history)(s)
+			s.Load.Stages = []plan.LoadStage{{Rate: 1, Requests: 1}}
+			s.Workload.InputTokens, s.Workload.OutputTokens = "48", "19"
+		})
+		var got []int
+		if _, err := p.EachKnown(t.Context(), func(r *plan.Request) error { got = append(got, r.SharedTokens); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %v tokens shared, want %v", history, got, want)
+		}
+		w := p.Walk()
+		for r := (plan.Request{}); w.Next(&r); {
+		}
+		if c := w.Cache(); c.Prompt != 48+115+182 || c.Shared != int64(want[1]+want[2]) {
+			t.Errorf("%s: got %+v, want %d of %d", history, c, want[1]+want[2], 48+115+182)
+		}
+	}
+}
+
+func TestSessionsOfDrawnTurnsReserveRoom(t *testing.T) {
+	p := frozen(t, nil, conversing("uniform(2,4)", plan.HistoryLive))
+	if got := p.Stages[1].First; got != 4<<32 {
+		t.Errorf("the second stage begins at %d, want %d: its room for sessions of up to 4 turns", got, int64(4<<32))
 	}
 }
