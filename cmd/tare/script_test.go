@@ -24,11 +24,20 @@ func TestMain(m *testing.M) {
 }
 
 // Each file in testdata is a claim about a verb, with the command lines that show it.
+// $TRACES is the folder of recorded loads.
 func TestScripts(t *testing.T) {
+	traces, err := filepath.Abs("../../internal/plan/trace/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TRACES", traces)
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "simulate": simulate, "interrupt": interrupt, "lines": lines,
 		},
