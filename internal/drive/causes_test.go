@@ -165,7 +165,7 @@ func TestLostConnectionsAreToldApart(t *testing.T) {
 					}
 					_ = conn.(*net.TCPConn).SetLinger(c.linger)
 				})
-				all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, Connections: 1}, spec(plan.Load{Concurrency: 1, Requests: int64(c.after) + 1}))
+				all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, Loops: 1, Connections: 1}, spec(plan.Load{Rate: 10, Requests: int64(c.after) + 1}))
 				if last := all[c.after]; last.Cause != c.want {
 					t.Errorf("got cause %q (%s), want %q", last.Cause, last.Error, c.want)
 				}

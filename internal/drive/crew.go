@@ -59,6 +59,7 @@ type berth struct {
 	stamped *wire.Stamped // under conn; nil where the system has no stamps
 	f       atomic.Pointer[flight]
 	writing sync.Mutex // held while a request is written
+	aside   bool       // by a goroutine of its own, which may have to wait for the server
 
 	unwritten error // why it could not be, guarded by writing
 	refused   error // why the server ended the connection before a request, guarded by the crew's lock
@@ -226,7 +227,7 @@ func (c *crew) end(began time.Duration) {
 	c.window.publish(&c.tally)
 	c.usage = record.Loop{
 		WallNs: int64(c.clock.Now() - began), SpunNs: int64(c.lead.Spun()), Sent: c.tally.sent, Reads: c.tally.reads, Events: c.tally.events, Dials: c.dials,
-		DialsInRun: c.dials - c.warmed, MaxInFlight: c.tally.maxInFlight, Mistyped: c.tally.odd.mistyped, Packed: c.tally.odd.packed,
+		DialsInRun: c.dials - c.warmed, ClosedEarly: c.closedEarly(), MaxInFlight: c.tally.maxInFlight, Mistyped: c.tally.odd.mistyped, Packed: c.tally.odd.packed,
 		NotStreamed: c.tally.odd.notStreamed, Work: c.duty.whole(), InFlightNs: c.gauge.total(),
 	}
 }
@@ -351,6 +352,7 @@ func (c *crew) issue(b *berth, f *flight, request []byte) {
 		f.retain(request)
 		request = f.request
 	}
+	b.aside = aside
 	ready := f.sent
 	f.armed, _ = f.patience(&c.run.limits)
 	b.writing.Lock() // until the last facts of the write are down
@@ -509,7 +511,7 @@ func (c *crew) finish(b *berth, f *flight, v verdict, keep bool) {
 	b.served++
 	b.f.Store(nil)
 	if v.cause == record.CauseStale {
-		c.stale()
+		c.keeps[b.server].lost()
 	}
 	c.conclude(f, v, now)
 	if keep {
@@ -541,7 +543,9 @@ func (c *crew) sendAt(due time.Duration) {
 
 // wroteAll reports that the request has been written. A reply may come before that: a refusal of a large request.
 func (b *berth) wroteAll() bool {
-	if !b.writing.TryLock() {
+	if !b.aside {
+		b.writing.Lock() // it is written, or nothing would have come; only the time of that may not be down yet
+	} else if !b.writing.TryLock() {
 		return false
 	}
 	defer b.writing.Unlock()
@@ -564,11 +568,19 @@ func (c *crew) forget(b *berth) {
 	if idle := c.idle[b.server]; slices.Contains(idle, b) {
 		i := slices.Index(idle, b)
 		c.idle[b.server] = slices.Delete(idle, i, i+1)
+		c.left(b)
 	}
 	f := b.f.Load()
 	c.mu.Unlock()
 	if f != nil {
 		c.finish(b, f, f.peerClosed(c.clock.Now()), false)
+	}
+}
+
+// left takes note that a server has closed an idle connection.
+func (c *crew) left(b *berth) {
+	if b.served > 0 && !b.cut.Load() {
+		c.keeps[b.server].left(c.clock.Now() - b.since)
 	}
 }
 
@@ -582,24 +594,36 @@ func (c *crew) takeIdle(server int, now time.Duration) *berth {
 	if n == 0 || now-idle[n-1].since >= c.run.cfg.IdleTimeout {
 		return nil
 	}
-	if c.cool > 0 {
-		return c.takeRested(server, now)
+	if rest := c.keeps[server].rest(); rest > 0 {
+		return c.takeRested(server, rest, now)
 	}
 	c.idle[server] = idle[:n-1]
 	return idle[n-1]
 }
 
-// takeRested gives the connection that has been idle longest, if that is long enough, or nil.
-func (c *crew) takeRested(server int, now time.Duration) *berth {
-	for idle := &c.idle[server]; len(*idle) > 0 && now-(*idle)[0].since >= c.cool; {
+// takeRested gives the connection that has been idle longest, if it has rested or carried no request yet, or nil.
+func (c *crew) takeRested(server int, rest, now time.Duration) *berth {
+	idle := &c.idle[server]
+	for len(*idle) > 0 && now-(*idle)[0].since >= rest {
 		b := (*idle)[0]
 		*idle = slices.Delete(*idle, 0, 1)
-		if now-b.since < c.run.cfg.IdleTimeout {
+		switch {
+		case now-b.since >= c.run.cfg.IdleTimeout:
+		case b.stamped == nil || b.stamped.Quiet():
+			c.keeps[server].outlived(b.served)
 			return b
+		default: // its reader has not come to look for so long
+			c.left(b)
 		}
 		b.conn.Close()
 	}
-	return nil
+	i := slices.IndexFunc(*idle, func(b *berth) bool { return b.served == 0 })
+	if i < 0 {
+		return nil
+	}
+	b := (*idle)[i]
+	*idle = slices.Delete(*idle, i, i+1)
+	return b
 }
 
 // keepHouse does what can wait.

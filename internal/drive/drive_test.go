@@ -421,43 +421,6 @@ func TestEarlyRefusalsOfLargeRequestsEndThemAlone(t *testing.T) {
 	})
 }
 
-func TestConnectionsClosedByTheServerLoseNothing(t *testing.T) {
-	engines(t, func(t *testing.T, engine string) {
-		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			chat(w, r)
-			w.(http.Flusher).Flush()
-			c, _, err := http.NewResponseController(w).Hijack()
-			if err == nil {
-				fmt.Fprint(c, "0\r\n\r\n")
-				c.Close()
-			}
-		})
-		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine, Connections: 1},
-			spec(plan.Load{Rate: 50, Requests: 20}))
-		if n := outcomes(all); n["completed"] != 20 {
-			t.Errorf("outcomes %v, want 20 completed; first error %q", n, firstError(all))
-		}
-	})
-}
-
-func TestConnectionsThatServersDoNotKeepAreSoonNotTrusted(t *testing.T) {
-	engines(t, func(t *testing.T, engine string) {
-		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			chat(w, r)
-			w.(http.Flusher).Flush()
-			if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
-				fmt.Fprint(c, "0\r\n\r\n")
-				c.Close()
-			}
-		})
-		all, _ := carry(t, t.Context(), drive.Config{Servers: at(addr), Engine: engine}, spec(plan.Load{Concurrency: 4, Requests: 400}))
-		n := outcomes(all)
-		if n["completed"] < 350 || n["completed"]+n["reset"] != 400 {
-			t.Errorf("outcomes %v, want nearly all of 400 completed and the rest reset; first error %q", n, firstError(all))
-		}
-	})
-}
-
 func firstError(all []record.Exchange) string {
 	for _, x := range all {
 		if x.Error != "" {

@@ -183,7 +183,7 @@ func (l *loop) carry() {
 		WallNs: int64(l.clock.Now() - began), CPUNs: int64(after.CPU - used.CPU), SpunNs: int64(l.spun),
 		RunQueueNs: int64(after.RunQueue - used.RunQueue), Preempted: after.Preempted - used.Preempted,
 		Sent: l.tally.sent, Reads: l.tally.reads, Events: l.tally.events, Dials: l.tally.dials,
-		DialsInRun: l.tally.dials - warmed, MaxInFlight: l.tally.maxInFlight, Mistyped: l.tally.odd.mistyped, Packed: l.tally.odd.packed,
+		DialsInRun: l.tally.dials - warmed, ClosedEarly: l.closedEarly(), MaxInFlight: l.tally.maxInFlight, Mistyped: l.tally.odd.mistyped, Packed: l.tally.odd.packed,
 		NotStreamed: l.tally.odd.notStreamed, Work: l.duty.whole(), InFlightNs: l.gauge.total(),
 	}
 }
@@ -259,7 +259,7 @@ func (l *loop) sendDue(now time.Duration) (next time.Duration) {
 			return l.lookAgain(now)
 		}
 		p := &l.pools[j.server]
-		if c := l.takeIdle(p, now); c != nil {
+		if c := l.takeIdle(j.server, now); c != nil {
 			l.issue(c, j, due, now)
 			from := now
 			now = l.clock.Now()
@@ -305,11 +305,10 @@ func (l *loop) sendHeld(now time.Duration) time.Duration {
 
 // connectionFor gives a connection for f, which has been held or is to be sent again, or nil. A new one need not rest.
 func (l *loop) connectionFor(f *flight, now time.Duration) *line {
-	p := &l.pools[f.server]
-	if c := l.takeFresh(p, now); c != nil || f.fresh {
+	if c := l.takeFresh(&l.pools[f.server], now); c != nil || f.fresh {
 		return c
 	}
-	return l.takeIdle(p, now)
+	return l.takeIdle(f.server, now)
 }
 
 // resend writes a request again. It reports false when there is no connection for it and none may be dialled now.
@@ -347,6 +346,7 @@ func (l *loop) launch(c *line, f *flight, now time.Duration) bool {
 	}
 	l.lookout = 0 // its time may run since an earlier attempt
 	l.written(c, f, f.request, n, err, now, first)
+	l.duty.sent(first, l.clock.Now())
 	return true
 }
 
@@ -358,6 +358,7 @@ func (l *loop) write(c *line, request []byte) (n int, err error) {
 		return n, nil
 	}
 	if err != nil && c.served > 0 {
+		l.left(c)
 		l.discard(c)
 	}
 	return n, err
@@ -392,6 +393,7 @@ func (l *loop) handle(e *unix.EpollEvent) {
 			l.refuseFirst(&l.pools[c.server], err)
 		}
 	case lineIdle:
+		l.left(c)
 		l.hangUp(c)
 	case lineBusy:
 		if e.Events&unix.EPOLLOUT != 0 && len(c.rest) > 0 {
@@ -474,7 +476,7 @@ func (l *loop) finish(c *line, v verdict, keep bool) {
 		l.discard(c)
 	}
 	if v.cause == record.CauseStale {
-		l.stale()
+		l.keeps[c.server].lost()
 	}
 	f.close(v)
 	l.conclude(f, v, now)

@@ -62,13 +62,18 @@ func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender
 		s.StartMs, s.EndMs = ms(at), ms(max(at, min(over, stopped)))
 	}
 	var odd oddities
+	var closed int64
 	for _, s := range senders {
 		l := s.account()
 		m.Loops = append(m.Loops, l)
 		odd.mistyped, odd.packed, odd.notStreamed = odd.mistyped+l.Mistyped, odd.packed+l.Packed, odd.notStreamed+l.NotStreamed
+		closed += l.ClosedEarly
 		m.Clock.MaxStepNs = max(m.Clock.MaxStepNs, int64(s.clockStep()))
 	}
 	m.Warnings = append(m.Warnings, odd.warnings()...)
+	if text := early(closed); text != "" {
+		m.Warnings = append(m.Warnings, text)
+	}
 	if r.cfg.Burden > 0 {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("the client was slowed on purpose: %v were added to each event", r.cfg.Burden))
 	}

@@ -84,13 +84,14 @@ func (l *loop) expireDials(now time.Duration) {
 
 // takeIdle gives the connection used last, or nil. Those that have been idle too long are closed: the server may be about
 // to close them.
-func (l *loop) takeIdle(p *pool, now time.Duration) *line {
+func (l *loop) takeIdle(server int, now time.Duration) *line {
+	p := &l.pools[server]
 	n := len(p.idle)
 	if n == 0 {
 		return nil
 	}
-	if l.cool > 0 {
-		return l.takeRested(p, now)
+	if rest := l.keeps[server].rest(); rest > 0 {
+		return l.takeRested(p, rest, now)
 	}
 	c := p.idle[n-1]
 	if now-c.since < l.run.cfg.IdleTimeout {
@@ -104,17 +105,30 @@ func (l *loop) takeIdle(p *pool, now time.Duration) *line {
 	return nil
 }
 
-// takeRested gives the connection that has been idle longest, if that is long enough, or nil.
-func (l *loop) takeRested(p *pool, now time.Duration) *line {
-	for len(p.idle) > 0 && now-p.idle[0].since >= l.cool {
+// takeRested gives the connection that has been idle longest, if it has rested or carried no request yet, or nil.
+func (l *loop) takeRested(p *pool, rest, now time.Duration) *line {
+	for len(p.idle) > 0 && now-p.idle[0].since >= rest {
 		c := p.idle[0]
 		p.idle = slices.Delete(p.idle, 0, 1)
-		if now-c.since < l.run.cfg.IdleTimeout {
+		switch {
+		case now-c.since >= l.run.cfg.IdleTimeout:
+			l.discard(c)
+		case c.sock.Quiet():
+			l.keeps[c.server].outlived(c.served)
 			return c
+		default: // this loop did not come to look for so long
+			l.left(c)
+			l.discard(c)
 		}
-		l.discard(c)
 	}
-	return nil
+	return l.takeFresh(p, now)
+}
+
+// left takes note that a server has closed an idle connection.
+func (l *loop) left(c *line) {
+	if c.served > 0 {
+		l.keeps[c.server].left(l.clock.Now() - c.since)
+	}
 }
 
 // takeFresh gives a connection that has carried no request yet, or nil.

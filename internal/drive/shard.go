@@ -25,7 +25,7 @@ type shard struct {
 	blocked    record.Delay  // what held the first job up last
 	blockedAt  time.Duration // and when
 
-	cool time.Duration // how long a connection rests between two requests, so that its server's closing is seen
+	keeps []keeping // by server
 
 	turns  agenda[*visit]  // later turns that are ready
 	asking int             // later turns that are being made
@@ -43,7 +43,7 @@ type shard struct {
 func newShard(r *run, id int) shard {
 	return shard{
 		run: r, id: id, clock: r.clock, ring: r.rings[id], rec: recorder{to: r.writer},
-		freedStage: -1, blockedAt: math.MinInt64, window: &r.windows[id],
+		freedStage: -1, blockedAt: math.MinInt64, window: &r.windows[id], keeps: make([]keeping, len(r.places)),
 		duty: duty{slept: awake}, gauge: make(gauge, len(r.time.stages)),
 	}
 }
@@ -54,9 +54,7 @@ const (
 	turnDials   = 2                      // in one look at the schedule: more would starve the replies that free connections
 	warmDials   = 64                     // at once, before the start
 	houseEvery  = 100 * time.Millisecond // between rounds of housekeeping
-	leastCool   = 2 * time.Millisecond
-	mostCool    = 50 * time.Millisecond
-	lingerFor   = time.Second // for the end of a reply behind its end marker
+	lingerFor   = time.Second            // for the end of a reply behind its end marker
 )
 
 // never is when to look at the schedule again while what comes next has no known time: at the next turn.
@@ -235,9 +233,13 @@ func (s *shard) drop(j *job, now time.Duration) {
 	s.strike(j, now)
 }
 
-// stale takes note of a request that was lost because its server closed the kept connection just then, and lets connections
-// rest from now on: longer each time.
-func (s *shard) stale() { s.cool = min(max(2*s.cool, leastCool), mostCool) }
+// closedEarly is how many kept connections servers have closed soon after a reply.
+func (s *shard) closedEarly() (n int64) {
+	for i := range s.keeps {
+		n += s.keeps[i].closed
+	}
+	return n
+}
 
 // ownLimit reports that a connection failed for want of something on this machine.
 func ownLimit(err error) bool {

@@ -131,6 +131,46 @@ func TestClosedLoopThinksBetweenReplyAndRequest(t *testing.T) {
 	}
 }
 
+// A server that keeps its connections costs as many as are needed while the first ones rest.
+func TestConnectionsThatServersKeepAreSoonTrusted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Servers: at("pipe"), Loops: 1, Connections: 1,
+			Dial: metronome(time.Millisecond, 0, 1)}
+		all, m := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 1, Requests: 100}))
+		fresh := 0
+		for _, x := range all {
+			if !x.Reused {
+				fresh++
+			}
+		}
+		if l := m.Loops[0]; fresh != 3 || l.DialsInRun != 2 || l.ClosedEarly != 0 {
+			t.Errorf("%d requests on new connections, %d dialled in the run, %d closed early; want 3, 2 and 0: replies of 1ms, rests of 2ms", fresh, l.DialsInRun, l.ClosedEarly)
+		}
+	})
+}
+
+// dawdling is a connection whose writes return later than what is written arrives.
+type dawdling struct{ net.Conn }
+
+func (d dawdling) Write(b []byte) (int, error) {
+	n, err := d.Conn.Write(b)
+	<-time.After(time.Millisecond)
+	return n, err
+}
+
+func TestRepliesThatOvertakeTheEndOfAWriteCostNoConnection(t *testing.T) {
+	connect := metronome(0, 0, 1)
+	cfg := drive.Config{Engine: drive.EngineGoroutine, Servers: at("pipe"), Loops: 1, Connections: 1,
+		Dial: func(ctx context.Context) (net.Conn, error) {
+			c, err := connect(ctx)
+			return dawdling{c}, err
+		}}
+	all, m := carry(t, t.Context(), cfg, spec(plan.Load{Rate: 20, Requests: 10}))
+	if n := outcomes(all); n["completed"] != 10 || m.Loops[0].DialsInRun != 0 {
+		t.Errorf("outcomes %v, %d connections made in the run; want 10 completed on the first", n, m.Loops[0].DialsInRun)
+	}
+}
+
 func TestAdmissionLimitCountsRequestsThatWaitForADial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -384,7 +424,7 @@ func TestLostRacesAreSentAgainAtOnceOnANewConnection(t *testing.T) {
 			}
 			return answer()
 		})
-		all, m := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 1, Requests: 3}))
+		all, m := carry(t, t.Context(), cfg, spec(plan.Load{Rate: 100, Requests: 3}))
 		second := &all[1]
 		sent, _ := second.FirstWrite.Get()
 		end, _ := second.End.Get()

@@ -127,8 +127,9 @@ type Loop struct {
 	Sent        int64 `json:"sent"`
 	Reads       int64 `json:"reads"`
 	Events      int64 `json:"events"`
-	Dials       int64 `json:"dials"`        // connections made
-	DialsInRun  int64 `json:"dials_in_run"` // of them, after the start
+	Dials       int64 `json:"dials"`                  // connections made
+	DialsInRun  int64 `json:"dials_in_run"`           // of them, after the start
+	ClosedEarly int64 `json:"closed_early,omitempty"` // kept connections that servers closed within 50 ms of a reply that had not said so
 	Preempted   int64 `json:"involuntary_switches"`
 	MaxInFlight int64 `json:"max_in_flight"`
 	Mistyped    int64 `json:"mistyped_replies,omitempty"`     // read as streams of events although their Content-Type is another

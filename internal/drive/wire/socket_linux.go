@@ -94,6 +94,13 @@ func (s Socket) Send(b []byte) (n int, err error) {
 	return int(r), nil
 }
 
+// Quiet reports that nothing has come and that the peer has not closed, without waiting.
+func (s Socket) Quiet() bool {
+	var b [1]byte
+	_, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(s), uintptr(unsafe.Pointer(&b)), 1, unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0)
+	return e == unix.EAGAIN
+}
+
 // Inbox is a reusable place for received bytes and their stamp. It must not be copied or moved once used.
 type Inbox struct {
 	buf []byte

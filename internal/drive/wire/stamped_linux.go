@@ -71,6 +71,12 @@ func (s *Stamped) Read(b []byte) (int, error) {
 	return s.n, nil
 }
 
+// Quiet reports that nothing is there to be read, and that the peer has not closed, whether or not a Read is under way.
+func (s *Stamped) Quiet() (quiet bool) {
+	err := s.raw.Control(func(fd uintptr) { quiet = Socket(fd).Quiet() })
+	return err == nil && quiet
+}
+
 // Reads counts the reads of the socket. While it stays the same, a layer above has given out bytes of one read.
 func (s *Stamped) Reads() int { return s.reads }
 

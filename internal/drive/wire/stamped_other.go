@@ -13,6 +13,9 @@ type Stamped struct{ net.Conn }
 // Stamp is not to be had on this system.
 func Stamp(net.Conn) (*Stamped, bool) { return nil, false }
 
+// Quiet is always true.
+func (*Stamped) Quiet() bool { return true }
+
 // Reads is always 0.
 func (*Stamped) Reads() int { return 0 }
 
