@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -123,8 +121,10 @@ func addSpecFlags(c *cobra.Command, required ...string) (read func(args []string
 // already make, where stored, the spec of a stored plan, takes the place of a file.
 func addFlags(c *cobra.Command, flags []specFlag, draft *plan.Draft) (read func(args []string, stored []byte) (plan.Spec, error)) {
 	defaults := defaultTexts()
-	var file string
-	c.Flags().StringVarP(&file, "file", "f", "", "read the spec from this `file`; - for stdin")
+	file := specFile{time: stamp()}
+	c.Flags().StringVarP(&file.name, "file", "f", "", "read the spec from this `file`, or a config of inference-perf; - for stdin")
+	c.Flags().StringVar(&file.format, "format", "", "form of --file: tare or inference-perf, where its keys do not say")
+	completeWith(c, "format", formatTare, formatInferencePerf)
 	for _, f := range flags {
 		flag := c.Flags().VarPF(specValue{f, draft}, f.name, "", f.usage)
 		flag.DefValue = defaults[f.key]
@@ -140,36 +140,17 @@ func addFlags(c *cobra.Command, flags []specFlag, draft *plan.Draft) (read func(
 			draft.Set("target.url", strings.Join(args, " "), "URL")
 		}
 		switch {
-		case stored != nil && file != "":
+		case stored != nil && file.name != "":
 			return plan.Spec{}, errors.New("--file: does not go with --plan, which has a spec of its own")
 		case stored != nil:
 			draft.Read(storedPlanFile, stored)
 		default:
-			if err := readFile(draft, file, c.InOrStdin()); err != nil {
+			if err := file.read(draft, c.InOrStdin(), c.ErrOrStderr()); err != nil {
 				return plan.Spec{}, err
 			}
 		}
 		return draft.Spec()
 	}
-}
-
-func readFile(draft *plan.Draft, name string, stdin io.Reader) error {
-	var text []byte
-	var err error
-	switch name {
-	case "":
-		return nil
-	case "-":
-		name = "stdin"
-		text, err = io.ReadAll(stdin)
-	default:
-		text, err = os.ReadFile(name)
-	}
-	if err != nil {
-		return fmt.Errorf("read spec: %w", err)
-	}
-	draft.Read(name, text)
-	return nil
 }
 
 // specValue is a flag's value on its way into the draft of a spec.

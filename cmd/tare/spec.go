@@ -16,10 +16,11 @@ func newSpec() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "spec",
 		Short: "Print the form of a spec file",
-		Example: `  tare spec example > spec.yaml
+		Example: `  tare spec convert config.yml > spec.yaml
+  tare spec example > spec.yaml
   tare spec schema > tare-spec.schema.json`,
 	}
-	c.AddCommand(&cobra.Command{
+	c.AddCommand(newConvert(), &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of a spec file",
 		Args:  cobra.NoArgs,

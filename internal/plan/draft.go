@@ -17,6 +17,7 @@ type Draft struct {
 	faults   Faults
 
 	unreadable bool // the file has no settings to judge
+	foreign    bool // it is another tool's, and was refused: what is missing may be what was refused
 }
 
 // setting is one key and its value as it was written.
@@ -143,6 +144,9 @@ func (d *Draft) Spec() (Spec, error) {
 	faults = append(faults, d.headerFaults()...)
 	unread := faults
 	for _, f := range spec.check(present) {
+		if d.foreign && !d.has(f.Key) {
+			continue
+		}
 		if f = d.located(f, origins); !unread.cover(f) && !unread.explain(f) {
 			faults = append(faults, f)
 		}
@@ -152,6 +156,11 @@ func (d *Draft) Spec() (Spec, error) {
 		return Spec{}, faults
 	}
 	return spec, nil
+}
+
+// has says that a key was given a value, and not just something below it.
+func (d *Draft) has(path string) bool {
+	return slices.ContainsFunc(d.effective(), func(s setting) bool { return s.path == path })
 }
 
 // note records that the sections, lists and maps around a setting are given too.

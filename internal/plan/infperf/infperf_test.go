@@ -1,0 +1,294 @@
+package infperf_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"tare/internal/plan"
+	"tare/internal/plan/infperf"
+)
+
+// nothing is there: no file can be found.
+var nothing = infperf.Around{Exists: func(string) bool { return false }}
+
+// convert reads a config through to the spec.
+func convert(name string, text []byte, around infperf.Around) (plan.Spec, infperf.Config, error) {
+	c := infperf.Read(name, text, around)
+	var d plan.Draft
+	d.Take(name, c.Settings, c.Faults)
+	spec, err := d.Spec()
+	return spec, c, err
+}
+
+func fixture(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Every example either makes a spec or says all that is refused in it, and no more.
+func TestExamplesLoadOrNameWhatIsRefused(t *testing.T) {
+	for _, test := range []struct {
+		file   string
+		faults []string // line and key
+	}{
+		{"whole.yml", []string{
+			"10 api.response_format", "14 api.session_id_header_key", "15 api.session_token_header_key", "20 data.use_chat_template",
+			"35 load.circuit_breakers", "36 circuit_breakers",
+		}},
+		{"sweep.yml", []string{"3 load.sweep", "10 data.shared_prefix.question_len.type"}},
+		{"conversations.yml", []string{
+			"12 data.conversation_replay.dynamic_system_prompt_len", "13 data.conversation_replay.turns_per_conversation",
+		}},
+		{"trace.yml", nil},
+		{"otel.yml", []string{
+			"1 api.session_id_header_key", "3 load.type", "5 load.stages[0].concurrent_sessions", "5 load.stages[0].session_rate",
+			"5 load.stages[0].num_sessions", "5 load.stages[0].timeout", "9 data.otel_trace_replay",
+		}},
+		{"weka.yml", []string{"3 load.type", "4 load.stages[0].concurrent_sessions", "4 load.stages[0].num_sessions", "7 data.weka_trace_replay"}},
+		{"multimodal.yml", []string{"8 data.multimodal"}},
+		{"visionarena.yml", []string{"5 data.visionarena"}},
+		{"prefix.yml", nil},
+		{"turns.yml", nil},
+		{"dumped.yml", nil},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			text := fixture(t, test.file)
+			if !infperf.Detect(text) {
+				t.Error("is not detected")
+			}
+			_, _, err := convert(test.file, text, nothing)
+			var got []string
+			faults, _ := errors.AsType[plan.Faults](err)
+			for _, f := range faults {
+				got = append(got, fmt.Sprintf("%d %s", f.Line, f.Key))
+				if f.File != test.file || f.Reason == "" {
+					t.Errorf("fault without its file or reason: %+v", f)
+				}
+			}
+			if fmt.Sprint(got) != fmt.Sprint(test.faults) {
+				t.Errorf("faults:\ngot  %q\nwant %q", got, test.faults)
+			}
+		})
+	}
+}
+
+// What is accepted is the load that the config describes.
+func TestSpecSaysWhatTheConfigAsksFor(t *testing.T) {
+	here := infperf.Around{Exists: func(path string) bool { return path == "/m" || path == "/m/tokenizer.json" }, Time: "T"}
+	for _, test := range []struct {
+		name, config string
+		want         []string // lines of the printed spec
+	}{
+		{"prefix", string(fixture(t, "prefix.yml")), []string{
+			"endpoint: \"openai-chat\"", "stream: true", "timeout: 5m", "seed: 9", "arrival: \"poisson\"", "- rate: 10\n      requests: 60\n",
+			"- rate: 20\n      requests: 60\n      gap: 2s", "groups: 4", "tokens: 100", "block: 4", "input_tokens: 20", "output_tokens: \"uniform(4,9)\"",
+			"ignore_eos: true", "\"Authorization\": \"***\"",
+		}},
+		{"turns", string(fixture(t, "turns.yml")), []string{
+			"system_tokens: 32", "turns: 3", "think_time: 2s", "think_process: \"constant\"", "concurrency: 2\n      requests: 4\n",
+			"output_tokens: \"normal(40,10,min=10,max=1024)\"", "seed: 42",
+		}},
+		{"dumped", string(fixture(t, "dumped.yml")), []string{
+			"endpoint: \"openai-completions\"", "concurrency: 3\n      requests: 12\n", "ignore_eos: false", "output_tokens: 30", "seed: 1700000000000",
+			"out: \"reports-20260101-000000\"",
+		}},
+		{"trace", string(fixture(t, "trace.yml")), []string{
+			"stream: false", "file: \"testdata/azure.csv\"", "format: \"azure\"",
+		}},
+		{"random with a tokenizer, adapters and a limit", `
+data: {type: random, input_distribution: {mean: 20, std_dev: 0}, output_distribution: {type: lognormal, min: 2, max: 9, mean: 5, std_dev: 2}}
+load: {type: poisson, stages: [{rate: 0.7, duration: 10}], num_workers: 3, worker_max_concurrency: 5, request_timeout: 1.5, base_seed: 3,
+  lora_traffic_split: [{name: a, split: 0.7}, {name: b, split: 0.2}, {name: c, split: 0.1}]}
+server: {base_url: "https://127.0.0.1:1", model_name: m, ignore_eos: false, cert_path: c.pem, key_path: k.pem}
+tokenizer: {pretrained_model_name_or_path: /m}
+storage: {local_storage: {path: "r-{timestamp}"}}`, []string{
+			"tokenizer: \"/m/tokenizer.json\"", "text: \"random\"", "input_tokens: 20", "output_tokens: \"lognormal(5,2,min=2,max=9)\"",
+			"rate: 0.7", "requests: 7", "max_in_flight: 15", "timeout: 1.5s", "seed: 3", "model: \"b\"", "weight: 0.2", "client_cert_file: \"c.pem\"",
+			"client_key_file: \"k.pem\"", "out: \"r-T\"",
+		}},
+		{"synthetic with a corpus", `
+data: {type: synthetic, corpus_file_path: t.txt, input_distribution: {type: uniform, min: 3, max: 7}, output_distribution: {type: fixed, mean: 4}}
+load: {stages: [{rate: 1, duration: 1}]}
+server: {base_url: "http://127.0.0.1:1"}
+tokenizer: {pretrained_model_name_or_path: /m}`, []string{
+			"text: \"corpus\"", "text_file: \"t.txt\"", "input_tokens: \"uniform(3,7)\"", "output_tokens: 4",
+		}},
+		{"shareGPT by chat", `
+api: {type: chat}
+data: {type: shareGPT, path: s.json}
+load: {stages: [{rate: 1, duration: 1}]}
+server: {base_url: "http://127.0.0.1:1"}`, []string{"file: \"s.json\"", "preset: \"inference-perf-chat\"", "format: \"sharegpt\""}},
+		{"shareGPT by completion", `
+data: {type: shareGPT, path: s.json}
+load: {stages: [{rate: 1, duration: 1}]}
+server: {base_url: "http://127.0.0.1:1"}`, []string{"preset: \"inference-perf\"\n"}},
+		{"anthropic with a key", `
+api: {type: anthropic_messages}
+load: {stages: [{rate: 1, duration: 1}]}
+server: {base_url: "http://127.0.0.1:1", api_key: k}`, []string{"endpoint: \"anthropic-messages\"", "\"x-api-key\": \"***\"", "ignore_eos: false"}},
+		{"an anchor", `
+load: {stages: [&s {rate: 2, duration: 3}, *s]}
+server: {base_url: "http://127.0.0.1:1"}`, []string{"- rate: 2\n      requests: 6\n    - rate: 2\n      requests: 6\n      gap: 1s"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			spec, _, err := convert("c.yml", []byte(test.config), here)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(spec.YAML())
+			for _, want := range test.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("the spec has no %q:\n%s", want, text)
+				}
+			}
+		})
+	}
+}
+
+func TestPrintedSpecIsTheSame(t *testing.T) {
+	for _, name := range []string{"trace.yml", "turns.yml", "dumped.yml"} {
+		spec, _, err := convert(name, fixture(t, name), nothing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d plan.Draft
+		d.Read("spec.yaml", spec.YAML())
+		again, err := d.Spec()
+		if err != nil || again.String() != spec.String() {
+			t.Errorf("%s: read again, with error %v:\ngot  %s\nwant %s", name, err, again, spec)
+		}
+	}
+}
+
+func TestMistakesAreAllNamed(t *testing.T) {
+	config := `api: {type: chatt, streeming: true}
+data:
+  type: random
+  input_distribution: {mean: 5, std: 3}
+load:
+  stages:
+    - {rate: -1, duration: 10}
+    - {rate: 0.1, duration: 5}
+    - {duration: 5}
+  lora_traffic_split: [{name: a, split: 0.5}]
+  base_seed: x
+server: {type: mock, base_url: "http://127.0.0.1:1", ignore_eos: 7}
+server: {}
+`
+	_, _, err := convert("c.yml", []byte(config), nothing)
+	for _, want := range []string{
+		`c.yml:1: api.type: must be one of completion, chat, anthropic_messages, got "chatt"`,
+		"c.yml:1: api.streeming: is not a key of inference-perf",
+		"c.yml:4: data.input_distribution.std: is not a key of a distribution",
+		"c.yml:3: data.output_distribution: is missing",
+		`c.yml:7: load.stages[0].rate: must be a number above 0, got "-1"`,
+		"c.yml:8: load.stages[1]: has no request",
+		"c.yml:9: load.stages[2]: needs rate",
+		"c.yml:10: load.lora_traffic_split: the splits must add up to 1, got 0.5",
+		"c.yml:11: load.seed: must be a whole number",
+		"c.yml:12: server.type: mock is no server",
+		`c.yml:12: server.ignore_eos: must be true or false, got "7"`,
+		"c.yml:13: server: is given twice, first on line 12",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no fault %q in:\n%v", want, err)
+		}
+	}
+}
+
+func TestRefusedValuesAreNamed(t *testing.T) {
+	const around = "\nload: {stages: [{rate: 1, duration: 6}]}\nserver: {base_url: \"http://127.0.0.1:1\"}"
+	for config, want := range map[string]string{
+		"data: {type: shareGPT}": "data.path: is missing",
+		"data: {type: shareGPT, path: s, input_distribution: {min: 3}}": "data.input_distribution: is refused",
+		"data: {type: infinity_instruct, path: s}":                      "data.type: infinity_instruct is refused",
+		"data: {type: visionarena}":                                     "data.type: visionarena is refused",
+		"data: {type: weka_trace_replay}":                               "data.type: weka_trace_replay is refused",
+		"data: {type: shared_prefix, shared_prefix: {system_prompt_len: {type: uniform, min: 1, max: 9}}}":               "system_prompt_len: must be one length",
+		"data: {type: shared_prefix, shared_prefix: {enable_multi_turn_chat: true}}":                                     "enable_multi_turn_chat: is refused",
+		"data: {type: shared_prefix, shared_prefix: {question_len: {mean: 9}, question_distribution: {mean: 8}}}":        "question_distribution: does not go with",
+		"data: {type: conversation_replay, conversation_replay: {turns_per_conversation: 4}}":                            "is no number of conversations of 4 turns",
+		"data: {type: conversation_replay, conversation_replay: {turns_per_conversation: 3, max_model_len: 9000}}":       "max_model_len: is refused: a conversation may have 10663 tokens",
+		"data: {type: conversation_replay, conversation_replay: {turns_per_conversation: 3, tool_call_latency_sec: {}}}": "tool_call_latency_sec: must be one length",
+		"data: {type: random, output_distribution: {mean: 4}, input_distribution: {variance: 4, std_dev: 3}}":            "variance: does not go with std_dev",
+		"api: [1]":  "api: must have keys and values",
+		"report: 3": "report: must have keys and values",
+	} {
+		_, _, err := convert("c.yml", []byte(config+around), nothing)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", config, err, want)
+		}
+	}
+}
+
+func TestWhatIsNotAsThereIsNoted(t *testing.T) {
+	_, c, _ := convert("whole.yml", fixture(t, "whole.yml"), nothing)
+	var all strings.Builder
+	for _, n := range c.Notes {
+		fmt.Fprintln(&all, n.Error())
+	}
+	for _, want := range []string{
+		"whole.yml:27: load.num_workers: has no effect", "whole.yml:28: load.worker_max_concurrency: at most 200", "whole.yml:53: metrics.type: has no effect",
+		"whole.yml:59: report.goodput: has no effect", "whole.yml:62: storage.google_cloud_storage: has no effect",
+		"whole.yml:49: tokenizer.pretrained_model_name_or_path: example/model-8b is no file here", "temperature 0 and top_p 1 are sent",
+	} {
+		if !strings.Contains(all.String(), want) {
+			t.Errorf("no note %q in:\n%s", want, all.String())
+		}
+	}
+}
+
+func TestSecretsAreNeverShown(t *testing.T) {
+	spec, c, err := convert("whole.yml", fixture(t, "whole.yml"), nothing)
+	shown := fmt.Sprint(spec, c.Notes, err)
+	keyed, _, err := convert("prefix.yml", fixture(t, "prefix.yml"), nothing)
+	if keyed.Target.Headers["Authorization"] != "Bearer do-not-print-me" || err != nil {
+		t.Errorf("the key is not sent: error %v", err)
+	}
+	shown += fmt.Sprint(keyed)
+	for _, secret := range []string{"do-not-print-me", "nor-me"} {
+		if strings.Contains(shown, secret) {
+			t.Errorf("%q is shown in:\n%s", secret, shown)
+		}
+	}
+}
+
+func TestOwnSpecsAreNotTakenForConfigs(t *testing.T) {
+	for _, text := range []string{
+		"load: {rate: 1, duration: 1s}", "target: {url: x}\nload: {}", "target: {}\nserver: {}", "", "- a", "api: {", "workload: {}\ndata: {}",
+	} {
+		if infperf.Detect([]byte(text)) {
+			t.Errorf("%q is taken for a config", text)
+		}
+	}
+}
+
+// Whatever the bytes, reading ends, and what is accepted prints as a spec that is read.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"whole.yml", "sweep.yml", "conversations.yml", "trace.yml", "otel.yml", "multimodal.yml", "prefix.yml", "turns.yml", "dumped.yml"} {
+		text, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		infperf.Detect(text)
+		spec, _, err := convert("c.yml", text, nothing)
+		if err != nil || strings.Contains(string(spec.YAML()), "***") {
+			return
+		}
+		var d plan.Draft
+		d.Read("spec.yaml", spec.YAML())
+		if _, err := d.Spec(); err != nil {
+			t.Errorf("the printed spec is refused: %v\n%s", err, spec)
+		}
+	})
+}

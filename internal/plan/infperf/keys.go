@@ -1,0 +1,197 @@
+package infperf
+
+import "strings"
+
+// use is what a key of the config comes to.
+type use string
+
+const (
+	works   use = "works"
+	idle    use = "no effect" // accepted: it does not change the load
+	refused use = "refused"
+)
+
+// key is one key of the config. Those below a key that is refused, or that takes any value, are not in the table.
+type key struct {
+	path  string // "load.stages[].rate"
+	use   use
+	open  bool // any keys may be below it
+	about string
+	hint  string // what to do, where it is refused
+}
+
+const (
+	asLengths = "a distribution of lengths, see below"
+	noReport  = "what is written down is tare's own: tare report shows it"
+	noUpload  = "nothing is uploaded: the run directory can be"
+	noBreaker = "a run is not stopped by such rules"
+	noReplay  = "calls that wait for those before them are not replayed yet"
+	noFetch   = "it fetches its rows, and nothing is fetched"
+	nextSpec  = "write it in tare's own spec: see docs/workloads.md"
+)
+
+// keys is every key of the config: reading, refusing, noting and docs/inference-perf.md come from it.
+var keys = []key{
+	{path: "api.type", use: works, about: "`target.endpoint`: completion is openai-completions, chat openai-chat, anthropic_messages anthropic-messages"},
+	{path: "api.streaming", use: works, about: "`target.stream`; false where it is not given, as there"},
+	{path: "api.headers", use: works, open: true, about: "`target.headers`"},
+	{path: "api.slo_unit", use: idle, about: "objectives in headers are sent and not judged"},
+	{path: "api.slo_ttft_header", use: idle, about: "objectives in headers are sent and not judged"},
+	{path: "api.slo_tpot_header", use: idle, about: "objectives in headers are sent and not judged"},
+	{path: "api.response_format", use: refused, open: true, about: "requests have no response_format", hint: "leave it out, or describe the body with target.template"},
+	{path: "api.session_id_header_key", use: refused, about: "requests do not name their session in a header", hint: "leave it out"},
+	{path: "api.session_token_header_key", use: refused, about: "headers of replies are not sent back", hint: "leave it out"},
+
+	{path: "data.type", use: works, about: "see the table of data types"},
+	{path: "data.path", use: works, about: "`workload.dataset.file`"},
+	{path: "data.corpus_file_path", use: works, about: "`workload.text_file` of synthetic; without it the text that comes with tare"},
+	{path: "data.input_distribution", use: works, open: true, about: "`workload.input_tokens`: " + asLengths},
+	{path: "data.output_distribution", use: works, open: true, about: "`workload.output_tokens`: " + asLengths},
+	{path: "data.trace.file", use: works, about: "`workload.trace.file`: the lengths"},
+	{path: "data.trace.format", use: works, about: "`workload.trace.format`: AzurePublicDataset is azure"},
+	{path: "data.use_chat_template", use: refused, about: "a prompt is not sent as a rendered chat template", hint: "set api.type chat, and --chat-template FILE counts the template's tokens"},
+	{path: "data.shared_prefix.num_unique_system_prompts", use: works, about: "`workload.prefix.groups`; num_groups is the same; 10"},
+	{path: "data.shared_prefix.num_groups", use: works, about: "`workload.prefix.groups`"},
+	{path: "data.shared_prefix.num_users_per_system_prompt", use: idle, about: "questions do not repeat: each request has one of its own"},
+	{path: "data.shared_prefix.num_prompts_per_group", use: idle, about: "questions do not repeat: each request has one of its own"},
+	{path: "data.shared_prefix.system_prompt_len", use: works, open: true, about: "`workload.prefix.tokens`, one length; `workload.prefix.block` is the largest divisor it has in common with 16; 100"},
+	{path: "data.shared_prefix.question_len", use: works, open: true, about: "`workload.input_tokens`; 50"},
+	{path: "data.shared_prefix.output_len", use: works, open: true, about: "`workload.output_tokens`; 50"},
+	{path: "data.shared_prefix.question_distribution", use: works, open: true, about: "`workload.input_tokens`, an older form of question_len"},
+	{path: "data.shared_prefix.output_distribution", use: works, open: true, about: "`workload.output_tokens`, an older form of output_len"},
+	{path: "data.shared_prefix.seed", use: works, about: "`load.seed`, where load.base_seed is not given"},
+	{path: "data.shared_prefix.enable_multi_turn_chat", use: refused, about: "sessions that have a prefix in common and say the same in every turn are not made", hint: "workload.conversation.turns makes sessions of several turns"},
+	{path: "data.shared_prefix.multimodal", use: refused, open: true, about: "media do not go with prefixes here", hint: "workload.images.count puts pictures beside each prompt"},
+	{path: "data.conversation_replay.seed", use: works, about: "`load.seed`, where load.base_seed is not given"},
+	{path: "data.conversation_replay.num_conversations", use: idle, about: "conversations do not repeat: there are as many as the load asks for"},
+	{path: "data.conversation_replay.shared_system_prompt_len", use: works, about: "`workload.system_tokens`; 8359"},
+	{path: "data.conversation_replay.dynamic_system_prompt_len", use: refused, open: true, about: "conversations have one system prompt, which all share", hint: "leave it out, and add its mean to input_tokens_per_turn of short conversations"},
+	{path: "data.conversation_replay.turns_per_conversation", use: works, open: true, about: "`workload.conversation.turns`, one number, as the load counts turns there and sessions here; 10"},
+	{path: "data.conversation_replay.input_tokens_per_turn", use: works, open: true, about: "`workload.input_tokens`; 512"},
+	{path: "data.conversation_replay.output_tokens_per_turn", use: works, open: true, about: "`workload.output_tokens`; 256"},
+	{path: "data.conversation_replay.tool_call_latency_sec", use: works, open: true, about: "`workload.conversation.think_time`, one length; it is no part of a latency"},
+	{path: "data.conversation_replay.max_model_len", use: works, about: "accepted where no conversation can be as long; histories are not cut"},
+	{path: "data.multimodal", use: refused, open: true, about: "its mix of media is not made", hint: "workload.images.count, width and height put pictures beside each prompt"},
+	{path: "data.otel_trace_replay", use: refused, open: true, about: noReplay, hint: "workload.trace with format otel sends its calls at their recorded times"},
+	{path: "data.weka_trace_replay", use: refused, open: true, about: noReplay, hint: "workload.trace with format weka and load.concurrency sends its calls in their order"},
+	{path: "data.visionarena", use: refused, open: true, about: noFetch, hint: "workload.images.count puts pictures of our own beside each prompt"},
+
+	{path: "load.type", use: works, about: "see the table of load types"},
+	{path: "load.interval", use: works, about: "`gap` of every stage but the first; 1 s"},
+	{path: "load.stages[].rate", use: works, about: "`rate`"},
+	{path: "load.stages[].duration", use: works, about: "`requests`, which is rate × duration without its fraction"},
+	{path: "load.stages[].num_requests", use: works, about: "`requests` of a concurrent load"},
+	{path: "load.stages[].concurrency_level", use: works, about: "`concurrency`"},
+	{path: "load.stages[].concurrent_sessions", use: refused, about: noReplay},
+	{path: "load.stages[].session_rate", use: refused, about: noReplay},
+	{path: "load.stages[].num_sessions", use: refused, about: noReplay},
+	{path: "load.stages[].timeout", use: refused, about: noReplay},
+	{path: "load.sweep", use: refused, open: true, about: "the search for the rate that a server bears is to be a verb of its own, tare sweep", hint: "give the rates as stages"},
+	{path: "load.num_workers", use: idle, about: "there are no workers: event loops share the cores, see client.loops"},
+	{path: "load.worker_max_concurrency", use: works, about: "`max_in_flight` of a load with rates, times num_workers where that is given; without, there is no limit"},
+	{path: "load.worker_max_tcp_connections", use: idle, about: "there is a connection for each request in flight"},
+	{path: "load.trace.file", use: works, about: "`workload.trace.file`: the times; data.trace must be the same file"},
+	{path: "load.trace.format", use: works, about: "`workload.trace.format`: AzurePublicDataset is azure"},
+	{path: "load.circuit_breakers", use: refused, about: noBreaker, hint: "leave them out"},
+	{path: "load.request_timeout", use: works, about: "`target.timeout`; 300 s, as there"},
+	{path: "load.lora_traffic_split[].name", use: works, about: "`name` and `model` of a class"},
+	{path: "load.lora_traffic_split[].split", use: works, about: "`weight` of a class"},
+	{path: "load.base_seed", use: works, about: "`load.seed`; 1, not the time"},
+
+	{path: "server.type", use: works, about: "vllm, sglang and tgi speak alike; mock is no server"},
+	{path: "server.model_name", use: works, about: "`target.model`; the server is not asked for it"},
+	{path: "server.base_url", use: works, about: "`target.url`"},
+	{path: "server.ignore_eos", use: works, about: "`workload.ignore_eos`, true where it is not given, as there; not with anthropic_messages"},
+	{path: "server.api_key", use: works, about: "header `Authorization`, or `x-api-key` with anthropic_messages; never printed"},
+	{path: "server.cert_path", use: works, about: "`target.client_cert_file`"},
+	{path: "server.key_path", use: works, about: "`target.client_key_file`"},
+
+	{path: "tokenizer.pretrained_model_name_or_path", use: works, about: "`workload.tokenizer`, a file or a folder that has tokenizer.json; a model's name is not looked up"},
+	{path: "tokenizer.trust_remote_code", use: idle, about: "no code is fetched"},
+	{path: "tokenizer.token", use: idle, about: "nothing is fetched"},
+
+	{path: "metrics.type", use: idle, about: "the server's own metrics are not gathered"},
+	{path: "metrics.prometheus", use: idle, open: true, about: "the server's own metrics are not gathered"},
+
+	{path: "report.request_lifecycle", use: idle, open: true, about: noReport},
+	{path: "report.session_lifecycle", use: idle, open: true, about: noReport},
+	{path: "report.prometheus", use: idle, open: true, about: noReport},
+	{path: "report.goodput", use: idle, open: true, about: "objectives are not judged by a run"},
+
+	{path: "storage.local_storage.path", use: works, about: "`out`; {timestamp} is the time"},
+	{path: "storage.local_storage.report_file_prefix", use: idle, about: "the files of a run directory have their own names"},
+	{path: "storage.google_cloud_storage", use: idle, open: true, about: noUpload},
+	{path: "storage.simple_storage_service", use: idle, open: true, about: noUpload},
+
+	{path: "circuit_breakers", use: refused, open: true, about: noBreaker, hint: "leave them out"},
+}
+
+// find returns the key of a path, or the one around it that takes any; inside says that the path is that of a section.
+func find(path string) (k *key, inside bool) {
+	path = anyIndex(path)
+	for i := range keys {
+		k := &keys[i]
+		switch rest, below := strings.CutPrefix(path, k.path); {
+		case path == k.path || k.open && below && (rest[0] == '.' || rest[0] == '['):
+			return k, false
+		case strings.HasPrefix(k.path, path+".") || strings.HasPrefix(k.path, path+"[]"):
+			inside = true
+		}
+	}
+	return nil, inside
+}
+
+// isList says that a section is a list.
+func isList(path string) bool {
+	path = anyIndex(path) + "[]"
+	for i := range keys {
+		if strings.HasPrefix(keys[i].path, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// anyIndex writes the indexes of a path as [].
+func anyIndex(path string) string {
+	var b strings.Builder
+	skip := false
+	for _, c := range path {
+		switch c {
+		case ']':
+			skip = false
+		case '[':
+			b.WriteRune(c)
+			skip = true
+			continue
+		}
+		if !skip {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// below lists the names right below a section.
+func below(path string) (names []string) {
+	prefix := anyIndex(path)
+	if prefix != "" {
+		prefix += "."
+	}
+	seen := map[string]bool{}
+	for _, k := range keys {
+		rest, ok := strings.CutPrefix(k.path, prefix)
+		if !ok {
+			continue
+		}
+		name := rest
+		if i := strings.IndexAny(rest, ".["); i >= 0 {
+			name = rest[:i]
+		}
+		if !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,201 @@
+package infperf
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// load says when requests are sent.
+func (c *converter) load() {
+	c.seed()
+	c.adapters()
+	if n := c.get("load.trace"); !n.idle() && c.text("load.type", "constant") != "trace_replay" {
+		c.note(n, "load.trace", "has no effect without load.type trace_replay")
+	}
+	kind := c.choice("load.type", "constant", "constant", "poisson", "trace_replay", "concurrent", "trace_session_replay")
+	if n := c.get("load.sweep"); n != nil && !n.idle() {
+		return
+	}
+	switch kind {
+	case "constant":
+		c.note(c.get("load.type"), "load.type", "constant is poisson here, as its gaps are random there (CV 1); --arrival constant makes them equal")
+		c.rates()
+	case "poisson":
+		c.rates()
+	case "concurrent":
+		if n := c.get("load.worker_max_concurrency"); !n.idle() {
+			c.note(n, "load.worker_max_concurrency", "has no effect on a concurrent load")
+		}
+		c.levels()
+	case "trace_replay":
+		c.replay()
+	case "trace_session_replay":
+		c.fault(c.get("load.type"), "load.type", "trace_session_replay is refused: "+noReplay, "")
+	}
+}
+
+func (c *converter) seed() {
+	for _, path := range []string{"load.base_seed", "data." + c.text("data.type", "mock") + ".seed"} {
+		if n := c.get(path); n != nil {
+			c.set("load.seed", n.text, n)
+			return
+		}
+	}
+	if c.text("data.type", "") == "conversation_replay" {
+		c.set("load.seed", "42", nil)
+	}
+}
+
+// adapters are classes that differ by their model.
+func (c *converter) adapters() {
+	const path = "load.lora_traffic_split"
+	n := c.get(path)
+	if n.idle() {
+		return
+	}
+	sum := 0.0
+	for i, a := range n.list {
+		name, split := a.child("name"), a.child("split")
+		at := fmt.Sprintf("%s[%d]", path, i)
+		v, ok := split.number()
+		if name == nil || !name.single || !ok {
+			c.fault(a, at, "needs a name and a split", "")
+			continue
+		}
+		sum += v
+		class := fmt.Sprintf("workload.classes[%d].", i)
+		c.set(class+"name", name.text, name)
+		c.set(class+"model", name.text, name)
+		c.set(class+"weight", split.text, split)
+	}
+	if math.Abs(sum-1) > 1e-6 {
+		c.fault(n, path, fmt.Sprintf("the splits must add up to 1, got %v", sum), "")
+	}
+}
+
+// stages calls make for every stage, with its place in both forms, and keeps the interval between them.
+func (c *converter) stages(make func(stage *node, theirs, ours string)) {
+	const path = "load.stages"
+	n := c.get(path)
+	if n.idle() || !n.isList {
+		c.fault(n, path, "must be a list of stages, and is none", "")
+		return
+	}
+	gap, ok := "1s", true
+	if n := c.get("load.interval"); n != nil {
+		gap, ok = c.seconds(n, "load.interval")
+	}
+	for i, stage := range n.list {
+		theirs, ours := fmt.Sprintf("%s[%d]", path, i), fmt.Sprintf("load.stages[%d].", i)
+		if stage == nil || !stage.isMap {
+			c.fault(n, theirs, "must have keys and values", "")
+			continue
+		}
+		make(stage, theirs, ours)
+		if i > 0 && ok {
+			c.set(ours+"gap", gap, c.get("load.interval"))
+		}
+	}
+}
+
+// rates are open stages of exactly rate × duration requests.
+func (c *converter) rates() {
+	c.set("load.arrival", "poisson", c.get("load.type"))
+	limit := c.limit()
+	c.stages(func(stage *node, theirs, ours string) {
+		rate, ok := c.positive(stage, theirs, "rate")
+		duration, both := c.positive(stage, theirs, "duration")
+		if !ok || !both {
+			return
+		}
+		n := math.Floor(rate * duration)
+		if n < 1 {
+			c.fault(stage, theirs, fmt.Sprintf("has no request: rate × duration is %v", rate*duration), "")
+			return
+		}
+		requests, whole := c.sessions(n, stage, theirs+".duration")
+		if !whole {
+			return
+		}
+		c.set(ours+"rate", strconv.FormatFloat(rate*requests/n, 'f', -1, 64), stage.child("rate"))
+		c.set(ours+"requests", strconv.FormatFloat(requests, 'f', 0, 64), stage.child("duration"))
+		if limit > 0 {
+			c.set(ours+"max_in_flight", strconv.Itoa(limit), c.get("load.worker_max_concurrency"))
+		}
+	})
+}
+
+// limit is the admission limit of a load with rates; 0 for none.
+func (c *converter) limit() int {
+	const path = "load.worker_max_concurrency"
+	n := c.get(path)
+	if n.idle() {
+		return 0
+	}
+	each, ok := n.number()
+	workers, known := c.get("load.num_workers").number()
+	switch {
+	case !ok || each < 1 || each != math.Trunc(each):
+		c.fault(n, path, "must be a whole number of 1 or more", "")
+	case !known || workers < 1:
+		c.note(n, path, "is no limit, as load.num_workers is not given: --max-in-flight N sets one")
+	default:
+		c.note(n, path, fmt.Sprintf("at most %v requests are in flight, and the wait for that counts in latencies from due", workers*each))
+		return int(workers * each)
+	}
+	return 0
+}
+
+// levels are closed stages.
+func (c *converter) levels() {
+	c.stages(func(stage *node, theirs, ours string) {
+		n, ok := c.positive(stage, theirs, "num_requests")
+		level, both := c.positive(stage, theirs, "concurrency_level")
+		if !ok || !both {
+			return
+		}
+		if requests, whole := c.sessions(n, stage, theirs+".num_requests"); whole {
+			c.set(ours+"concurrency", strconv.FormatFloat(level, 'f', -1, 64), stage.child("concurrency_level"))
+			c.set(ours+"requests", strconv.FormatFloat(requests, 'f', -1, 64), stage.child("num_requests"))
+		}
+	})
+}
+
+// positive reads a number above 0 that a stage must have.
+func (c *converter) positive(stage *node, path, name string) (v float64, ok bool) {
+	n := stage.child(name)
+	if n == nil {
+		c.fault(stage, path, "needs "+name, "")
+		return 0, false
+	}
+	if v, ok = n.number(); !ok || v <= 0 || v > 1e12 {
+		c.fault(n, path+"."+name, fmt.Sprintf("must be a number above 0, got %q", n.text), "")
+		return 0, false
+	}
+	return v, true
+}
+
+// replay sends at a trace's times.
+func (c *converter) replay() {
+	times, lengths := c.get("load.trace.file"), c.get("data.trace.file")
+	switch {
+	case times == nil:
+		c.fault(c.get("load.type"), "load.trace.file", "is missing: trace_replay needs a trace", "")
+	case lengths == nil:
+		c.fault(times, "load.trace.file", "gives the times only, and a trace has its lengths too here", "set data.trace to the same file")
+	case lengths.text != times.text:
+		c.fault(lengths, "data.trace.file", "must be load.trace.file, "+times.text+": a trace has times and lengths", "")
+	default:
+		c.format("load.trace.format")
+		if limit := c.limit(); limit > 0 {
+			c.set("load.max_in_flight", strconv.Itoa(limit), c.get("load.worker_max_concurrency"))
+		}
+		if n := c.get("load.stages"); !n.idle() {
+			c.note(n, "load.stages", "has no effect: the trace has the times")
+		}
+	}
+}
+
+// format checks the one format of traces.
+func (c *converter) format(path string) { c.choice(path, "AzurePublicDataset", "AzurePublicDataset") }
