@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,43 +26,90 @@ func TestRealServersOwnCountsAgree(t *testing.T) {
 	if model == "" {
 		model = "tiny"
 	}
-	for _, endpoint := range []string{"openai-chat", "openai-completions"} {
-		for _, stream := range []string{"true", "false"} {
-			t.Run(endpoint+" stream="+stream, func(t *testing.T) {
-				dir := filepath.Join(t.TempDir(), "run")
-				before := serverTokens(t, url)
-				code := execute(t.Context(), []string{"run", url, "--model", model, "--endpoint", endpoint, "--stream=" + stream,
-					"--rate", "20", "--requests", "60", "--input-tokens", "32", "--output-tokens", "16", "--ignore-eos",
-					"--out", dir, "--quiet"}, io.Discard, t.Output())
-				if code != exitDone {
-					t.Fatalf("exit code %d, want %d", code, exitDone)
-				}
-				ours := recordedTokens(t, dir)
-				if served := serverTokens(t, url) - before; ours != served || ours == 0 {
-					t.Errorf("output tokens: %d by the records, %d by the server's metrics, want the same and more than 0", ours, served)
-				}
-			})
-		}
+	ids := []string{"--text", "ids", "--tokenizer", written(t, "tokenizer.json", letters())}
+	template := []string{"-f", written(t, "spec.yaml", completionTemplate)}
+	open := []string{"--rate", "20", "--requests", "60"}
+	closed := []string{"--concurrency", "8", "--requests", "200"}
+	for _, c := range []struct {
+		endpoint string
+		args     []string
+		exact    bool // the server is to count as many prompt tokens as were planned
+	}{
+		{"openai-chat", open, false},
+		{"openai-chat", slices.Concat(open, []string{"--stream=false"}), false},
+		{"openai-completions", open, false},
+		{"openai-completions", slices.Concat(open, []string{"--stream=false"}), false},
+		{"openai-completions", slices.Concat(open, ids), true},
+		{"openai-responses", open, false},
+		{"anthropic-messages", open, false},
+		{"llamacpp", slices.Concat(open, ids), true},
+		{"llamacpp", slices.Concat(open, ids, []string{"--stream=false"}), true},
+		{"template", slices.Concat(open, ids, template), true},
+		{"openai-chat", slices.Concat(closed, []string{"--engine", "epoll"}), false},
+		{"openai-chat", slices.Concat(closed, []string{"--engine", "goroutine"}), false},
+	} {
+		t.Run(c.endpoint+" "+strings.Join(c.args, " "), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			before := serverTokens(t, url)
+			code := execute(t.Context(), slices.Concat([]string{"run", url, "--model", model, "--endpoint", c.endpoint, "--input-tokens", "32",
+				"--output-tokens", "16", "--ignore-eos", "--out", dir, "--quiet"}, c.args), io.Discard, t.Output())
+			if code != exitDone {
+				t.Fatalf("exit code %d, want %d", code, exitDone)
+			}
+			ours := recordedTokens(t, dir, c.exact)
+			if served := serverTokens(t, url) - before; ours != served || ours == 0 {
+				t.Errorf("output tokens: %d by the records, %d by the server's metrics, want the same and more than 0", ours, served)
+			}
+		})
 	}
 }
 
-// recordedTokens sums the output tokens of a run up. A few requests may be lost to connections that the server does not keep.
-func recordedTokens(t *testing.T, dir string) (sum int) {
+// letters is a tokenizer of one token for each letter: ids that any model has.
+func letters() string {
+	var entries []string
+	for c := 'a'; c <= 'z'; c++ {
+		entries = append(entries, fmt.Sprintf("%q: %d", string(c), c-'a'+1))
+	}
+	return `{"version": "1.0", "model": {"type": "BPE", "vocab": {` + strings.Join(entries, ", ") + `}, "merges": []}}`
+}
+
+// completionTemplate describes llama.cpp's own endpoint.
+const completionTemplate = `
+target:
+  template:
+    path: /completion
+    body: '{"prompt": {{prompt_ids}}, "n_predict": {{max_tokens}}, "stream": {{stream}}, "ignore_eos": {{ignore_eos}}}'
+    text: /content
+    finish: /stop_type
+    usage_input: /tokens_evaluated
+    usage_output: /tokens_predicted
+`
+
+func written(t *testing.T, name, text string) (path string) {
 	t.Helper()
-	lost := 0
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// recordedTokens sums the output tokens of a run up, of which no request may be lost. With exact the server is to have
+// counted the prompt tokens that were planned.
+func recordedTokens(t *testing.T, dir string, exact bool) (sum int) {
+	t.Helper()
 	_, err := record.ReadLog(dir, func(x *record.Exchange) error {
 		sum += x.Usage.Output
 		if x.Outcome != record.Completed && x.Outcome != record.Empty {
-			lost++
-			t.Logf("request %d: %v: %s", x.Index, x.Outcome, x.Error)
+			t.Errorf("request %d: %v: %s", x.Index, x.Outcome, x.Error)
+		}
+		if exact && x.Usage.Input != x.PlannedIn {
+			t.Errorf("request %d: the server counted %d prompt tokens, %d were planned", x.Index, x.Usage.Input, x.PlannedIn)
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	if lost > 6 {
-		t.Errorf("%d of 60 requests did not complete", lost)
 	}
 	return sum
 }
