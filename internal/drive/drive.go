@@ -88,6 +88,11 @@ func Run(ctx context.Context, cfg Config, p *plan.Plan, d dialect.Dialect, log *
 		return err
 	}
 	defer applySettings(r.procs).restore()
+	if r.stamps {
+		if kept, err := wire.KeepStamping(stampsWithin); err == nil { // else replies say whether they are stamped
+			defer kept.Close()
+		}
+	}
 	senders, err := r.senders(ctx)
 	if err != nil {
 		return err
@@ -98,6 +103,9 @@ func Run(ctx context.Context, cfg Config, p *plan.Plan, d dialect.Dialect, log *
 	r.conclude(ctx, m, senders)
 	return err
 }
+
+// stampsWithin bounds the wait for the kernel to begin to stamp what arrives.
+const stampsWithin = 500 * time.Millisecond
 
 // startLead is the time between the end of the preparations and offset 0, for the first requests to be made ready in.
 const startLead = 20 * time.Millisecond

@@ -4,7 +4,43 @@ import (
 	"net"
 	"runtime"
 	"testing"
+	"time"
 )
+
+// The kernel takes some milliseconds to begin to stamp, and ceases when the last socket that wants stamps is closed.
+func TestNothingComesUnstampedWhileStampingIsKept(t *testing.T) {
+	if !HasStamps {
+		t.Skip("this system has no receive stamps")
+	}
+	kept, err := KeepStamping(10 * time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for n := range 300 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := Stamp(c)
+		_, _ = peer.Write([]byte("x"))
+		_, err = s.Read(make([]byte, 1))
+		c.Close()
+		peer.Close()
+		if err != nil || s.Last() == 0 {
+			t.Fatalf("connection %d: stamp %d, error %v, want a stamp", n, s.Last(), err)
+		}
+	}
+}
 
 // A connection is quiet until bytes or its end have come, even while a reader waits for them.
 func TestConnectionsAreQuietUntilSomethingComes(t *testing.T) {
