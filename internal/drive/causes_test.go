@@ -223,26 +223,6 @@ func TestFailedHandshakesHaveTheirCause(t *testing.T) {
 	}
 }
 
-// A deadline that has passed and is put off must not harm what TLS holds.
-func TestTimeOutsOfPhasesLeaveTLSWhole(t *testing.T) {
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		for range 10 {
-			fmt.Fprint(w, sseToken)
-			w.(http.Flusher).Flush()
-			<-time.After(60 * time.Millisecond)
-		}
-		fmt.Fprint(w, sseFinish+"data: [DONE]\n\n")
-	}))
-	t.Cleanup(s.Close)
-	cfg := drive.Config{Servers: []drive.Server{{Address: s.Listener.Addr().String(), TLS: &tls.Config{InsecureSkipVerify: true}}}, TokenTimeout: 400 * time.Millisecond}
-	all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 2, Requests: 4}))
-	if n := outcomes(all); n["completed"] != 4 {
-		t.Errorf("outcomes %v, want 4 completed; first error %q", n, firstError(all))
-	}
-}
-
 func TestConnectErrorsAreClassed(t *testing.T) {
 	for want, err := range map[record.Cause]error{
 		record.CauseDNS:         &net.DNSError{Err: "no such host", Name: "nowhere"},

@@ -3,6 +3,7 @@ package drive_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -22,28 +23,31 @@ import (
 func metronome(ttft, gap time.Duration, tokens int) func(context.Context) (net.Conn, error) {
 	return func(context.Context) (net.Conn, error) {
 		client, server := net.Pipe()
-		go func() {
-			defer server.Close()
-			in := bufio.NewReader(server)
-			for {
-				req, err := http.ReadRequest(in)
-				if err != nil {
-					return
-				}
-				io.Copy(io.Discard, req.Body)
-				<-time.After(ttft)
-				fmt.Fprint(server, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-				for i := range tokens {
-					if i > 0 {
-						<-time.After(gap)
-					}
-					chunk(server, `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}`+"\n\n")
-				}
-				chunk(server, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
-				fmt.Fprint(server, "0\r\n\r\n")
-			}
-		}()
+		go tick(server, ttft, gap, tokens)
 		return client, nil
+	}
+}
+
+// tick serves one connection of a metronome.
+func tick(server net.Conn, ttft, gap time.Duration, tokens int) {
+	defer server.Close()
+	in := bufio.NewReader(server)
+	for {
+		req, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		io.Copy(io.Discard, req.Body)
+		<-time.After(ttft)
+		fmt.Fprint(server, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+		for i := range tokens {
+			if i > 0 {
+				<-time.After(gap)
+			}
+			chunk(server, `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}`+"\n\n")
+		}
+		chunk(server, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+		fmt.Fprint(server, "0\r\n\r\n")
 	}
 }
 
@@ -145,6 +149,27 @@ func TestConnectionsThatServersKeepAreSoonTrusted(t *testing.T) {
 		}
 		if l := m.Loops[0]; fresh != 3 || l.DialsInRun != 2 || l.ClosedEarly != 0 {
 			t.Errorf("%d requests on new connections, %d dialled in the run, %d closed early; want 3, 2 and 0: replies of 1ms, rests of 2ms", fresh, l.DialsInRun, l.ClosedEarly)
+		}
+	})
+}
+
+// A deadline that has passed and is put off must not harm what TLS holds.
+func TestTimeOutsOfPhasesLeaveTLSWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		identity := newAuthority(t).issue(t)
+		cfg := virtual(drive.Config{TokenTimeout: 100 * time.Millisecond})
+		cfg.Servers[0].TLS = &tls.Config{InsecureSkipVerify: true}
+		cfg.Dial = func(context.Context) (net.Conn, error) {
+			client, server := net.Pipe()
+			go tick(tls.Server(server, &tls.Config{Certificates: []tls.Certificate{identity}}), 0, 60*time.Millisecond, 10)
+			return client, nil
+		}
+		all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 2, Requests: 4}))
+		for _, x := range all {
+			sent, _ := x.FirstWrite.Get()
+			if end, _ := x.End.Get(); x.Outcome != record.Completed || end-sent != 540*time.Millisecond {
+				t.Errorf("request %d: %v after %v (%s), want completed after 540ms: ten tokens 60ms apart", x.Index, x.Outcome, end-sent, x.Error)
+			}
 		}
 	})
 }
