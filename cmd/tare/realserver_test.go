@@ -26,8 +26,8 @@ func TestRealServersOwnCountsAgree(t *testing.T) {
 	if model == "" {
 		model = "tiny"
 	}
-	ids := []string{"--text", "ids", "--tokenizer", written(t, "tokenizer.json", letters())}
-	template := []string{"-f", written(t, "spec.yaml", completionTemplate)}
+	ids := []string{"--text", "ids", "--tokenizer", keep(t, letters())}
+	template := []string{"-f", keep(t, completionTemplate)}
 	open := []string{"--rate", "20", "--requests", "60"}
 	closed := []string{"--concurrency", "8", "--requests", "200"}
 	for _, c := range []struct {
@@ -84,15 +84,6 @@ target:
     usage_input: /tokens_evaluated
     usage_output: /tokens_predicted
 `
-
-func written(t *testing.T, name, text string) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // recordedTokens sums the output tokens of a run up, of which no request may be lost. With exact the server is to have
 // counted the prompt tokens that were planned.
