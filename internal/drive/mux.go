@@ -288,7 +288,30 @@ func (m *mux) failed(ctx context.Context, f *flight, at time.Duration, err error
 		}
 		return verdict{at: at, err: "the server closed the connection within the reply"}
 	}
+	if stream, ok := errors.AsType[streamError](err); ok {
+		return stream.verdict(f, at, err)
+	}
 	return f.snapped(at, "read reply", err)
+}
+
+// streamError is the end of one stream of a connection that goes on. The standard library's own type, which it does not
+// export, says that it is one like this if the fields are the same.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (s streamError) Error() string { return s.Cause.Error() }
+
+// verdict says how a flight ends whose stream ended so. The server has reset it, or what it sent is no reply: its kept
+// connection has nothing to do with it.
+func (s streamError) verdict(f *flight, at time.Duration, err error) verdict {
+	if s.Cause != nil && s.Cause.Error() != "received from peer" {
+		f.user = at
+		return f.broken(err)
+	}
+	return verdict{cause: record.CauseConnectionLost, at: at, err: "read reply: " + err.Error()}
 }
 
 // part ends the exchange of f on t, and sends what is due by now.

@@ -143,7 +143,7 @@ func TestRequestsShareConnectionsUpToTheServersLimit(t *testing.T) {
 	}
 }
 
-func TestFailuresOverHTTP2HaveTheirOutcomes(t *testing.T) {
+func TestFailuresOverHTTP2HaveTheirCauses(t *testing.T) {
 	const token = `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}` + "\n\n"
 	began := func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -153,26 +153,37 @@ func TestFailuresOverHTTP2HaveTheirOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		h    http.HandlerFunc
-		want string
+		want record.Cause
 	}{
-		{"status", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }, "http_error"},
+		{"status", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }, record.CauseRateLimited},
+		{"an endless header", func(w http.ResponseWriter, r *http.Request) {
+			for i := range 10 {
+				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 1<<20))
+			}
+			chat(w, r)
+		}, record.CauseNotHTTP},
 		{"error in the stream", func(w http.ResponseWriter, r *http.Request) {
 			began(w)
 			fmt.Fprint(w, `data: {"error":{"message":"boom"}}`+"\n\n")
-		}, "stream_error"},
-		{"clean end without finish", func(w http.ResponseWriter, r *http.Request) { began(w) }, "truncated"},
-		{"stream reset", func(w http.ResponseWriter, r *http.Request) { began(w); panic(http.ErrAbortHandler) }, "reset"},
-		{"reset without a word", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "reset"},
-		{"never", silence, "timeout"},
-		{"stalled", func(w http.ResponseWriter, r *http.Request) { began(w); silence(w, r) }, "timeout"},
+		}, record.CauseStreamError},
+		{"clean end without finish", func(w http.ResponseWriter, r *http.Request) { began(w) }, record.CauseEOFClean},
+		{"stream reset", func(w http.ResponseWriter, r *http.Request) { began(w); panic(http.ErrAbortHandler) }, record.CauseConnectionLost},
+		{"reset without a word", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, record.CauseConnectionLost},
+		{"never", silence, record.CauseTimeoutTotal},
+		{"stalled", func(w http.ResponseWriter, r *http.Request) { began(w); silence(w, r) }, record.CauseTimeoutTotal},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := listen(t, "tcp", "127.0.0.1:0")
 			streams(t, l, nil, 0, c.h)
-			cfg := drive.Config{HTTP2: true, Servers: at(l.Addr().String()), Timeout: 300 * time.Millisecond}
+			cfg := drive.Config{HTTP2: true, Servers: at(l.Addr().String()), Timeout: time.Minute}
+			if c.want == record.CauseTimeoutTotal {
+				cfg.Timeout = 300 * time.Millisecond
+			}
 			all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 2, Requests: 6}))
-			if n := outcomes(all); n[c.want] != 6 {
-				t.Errorf("outcomes %v, want 6 %s; first error %q", n, c.want, firstError(all))
+			for _, x := range all {
+				if x.Cause != c.want {
+					t.Errorf("request %d: cause %q (%s), want %q", x.Index, x.Cause, x.Error, c.want)
+				}
 			}
 		})
 	}
