@@ -16,44 +16,13 @@ SERVER_CPU=${SERVER_CPU:-1}
 SIM=${SIM:---procs 2 --hold-cpu} # further flags of the simulator
 OUT=${OUT:-$(mktemp -d)}         # run directories and truth files; the truth of a case is removed after it
 
-server=
-URL=    # of the simulator, on a port of its choice
-
-stop_all() {
-	trap - EXIT INT TERM
-	[ -z "$(jobs -p)" ] || kill $(jobs -p) 2>/dev/null || true
-	wait
-}
-trap stop_all EXIT
-trap 'exit 130' INT TERM
-
-# start_server GAP TRUTH: the simulator on its CPU, up within 5 s.
-start_server() {
-	: >"$OUT/sim.log"
-	setpriv --pdeathsig TERM taskset -c "$SERVER_CPU" "$OUT/tare" sim --addr 127.0.0.1:0 --ttft 50ms --gap "$1" \
-		--truth "$2" $SIM >"$OUT/sim.log" 2>&1 &
-	server=$!
-	for _ in $(seq 50); do
-		URL=$(sed -n "s,^listening on ,,p" "$OUT/sim.log")
-		[ -z "$URL" ] || return 0
-		kill -0 "$server" 2>/dev/null || break
-		sleep 0.1
-	done
-	echo "accuracy.sh: the simulator did not start:" >&2
-	tail -n 5 "$OUT/sim.log" >&2
-	exit 1
-}
-
-stop_server() {
-	kill "$server"
-	wait "$server" || true
-}
+. bench/simulator.sh
 
 # one NAME ENGINE RATE SECONDS TOKENS GAP
 one() {
 	local dir=$OUT/$1-$2 truth=$OUT/$1-$2.truth
 	printf '\n### %s, engine %s: %s req/s for %s s, %s tokens, TTFT 50 ms, gap %s\n\n' "$1" "$2" "$3" "$4" "$5" "$6"
-	start_server "$6" "$truth"
+	start_server taskset -c "$SERVER_CPU" "$OUT/tare" sim --ttft 50ms --gap "$6" --truth "$truth" $SIM
 	setpriv --pdeathsig TERM timeout $(($4 + 60)) taskset -c "$CLIENT_CPU" "$OUT/tare" run "$URL" --model sim --rate "$3" \
 		--duration "$4s" --input-tokens 8 --output-tokens "$5" --engine "$2" --out "$dir" >"$dir.log" 2>&1 &
 	wait $! || echo "the run ended with exit code $?, see $dir.log"

@@ -15,28 +15,7 @@ SIM=${SIM:---ttft 50ms --gap 5ms}
 LIMIT=${LIMIT:-120}               # seconds for one tool, start-up and evaluation included
 OUT=${OUT:-$(mktemp -d)}
 
-server=
-URL=
-stop_all() {
-	trap - EXIT INT TERM
-	[ -z "$(jobs -p)" ] || kill $(jobs -p) 2>/dev/null || true
-	wait
-}
-trap stop_all EXIT
-trap 'exit 130' INT TERM
-
-start_server() {
-	: >"$OUT/sim.log"
-	setpriv --pdeathsig TERM nice -n -10 "$OUT/tare" sim --addr 127.0.0.1:0 --truth "$1" $SIM >"$OUT/sim.log" 2>&1 &
-	server=$!
-	for _ in $(seq 50); do
-		URL=$(sed -n "s,^listening on ,,p" "$OUT/sim.log")
-		[ -z "$URL" ] || return 0
-		sleep 0.1
-	done
-	echo "comparison.sh: the simulator did not start" >&2
-	exit 1
-}
+. bench/simulator.sh
 
 there() {
 	case $1 in
@@ -46,7 +25,7 @@ there() {
 	esac
 }
 
-# command TOOL RATE DIR: sets argv, the command line, and result, where it leaves its numbers.
+# command_of TOOL RATE DIR: sets argv, the command line, and result, where it leaves its numbers.
 command_of() {
 	local n=$(($2 * DURATION)) env=$PEERS/$1/bin
 	case $1 in
@@ -94,6 +73,7 @@ command_of() {
 	esac
 }
 
+mkdir -p "$OUT"
 go build -o "$OUT/tare" ./cmd/tare
 go build -o "$OUT/comparison" ./bench/comparison
 : >"$OUT/lines.json"
@@ -106,11 +86,10 @@ for rate in $RATES; do
 			fi
 			dir=$OUT/$tool-$rate-$run
 			mkdir -p "$dir"
-			start_server "$dir/truth.jsonl"
+			start_server nice -n -10 "$OUT/tare" sim --truth "$dir/truth.jsonl" $SIM
 			command_of "$tool" "$rate" "$dir"
 			"$OUT/comparison" -tool "$tool" -rate "$rate" -- timeout "$LIMIT" "${argv[@]}" 2>"$dir/log" >"$dir/run.json"
-			kill "$server" # it writes the rest of its truth
-			wait "$server" || true
+			stop_server
 			"$OUT/comparison" -truth "$dir/truth.jsonl" -result "$result" <"$dir/run.json" | tee -a "$OUT/lines.json"
 			rm -f "$dir/truth.jsonl"
 		done

@@ -23,19 +23,7 @@ OUT=${OUT:-$(mktemp -d)}                # lines.jsonl and the tools' own results
 
 PATH=${PEERS:+$PEERS:}$PATH
 RESULTS=$OUT/lines.jsonl
-server=
-URL=    # of the simulator, on a port of its choice
-
-stop_server() {
-	[ -z "$server" ] || { kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; server=; }
-}
-stop_all() {
-	trap - EXIT INT TERM
-	[ -z "$(jobs -p)" ] || kill $(jobs -p) 2>/dev/null || true
-	wait
-}
-trap stop_all EXIT
-trap 'exit 130' INT TERM
+. bench/simulator.sh
 
 build() {
 	mkdir -p "$OUT/bin"
@@ -44,21 +32,8 @@ build() {
 	ulimit -n "$(ulimit -Hn)"
 }
 
-# start_server FLAGS...: the simulator on its CPU, up within 5 s.
-start_server() {
-	: >"$OUT/sim.log"
-	setpriv --pdeathsig TERM taskset -c "$SERVER_CPU" "$OUT/bin/tare" sim --addr 127.0.0.1:0 "$@" >"$OUT/sim.log" 2>&1 &
-	server=$!
-	for _ in $(seq 50); do
-		URL=$(sed -n "s,^listening on ,,p" "$OUT/sim.log")
-		[ -z "$URL" ] || return 0
-		kill -0 "$server" 2>/dev/null || break
-		sleep 0.1
-	done
-	echo "peers.sh: the simulator did not start:" >&2
-	tail -n 5 "$OUT/sim.log" >&2
-	exit 1
-}
+# simulate FLAGS...: the simulator on its CPU.
+simulate() { start_server taskset -c "$SERVER_CPU" "$OUT/bin/tare" sim "$@"; }
 
 # body TOKENS: the request that every peer sends, and files that say so in their languages.
 body() {
@@ -173,10 +148,10 @@ build
 machine >"$OUT/machine"
 for profile in $PROFILES; do
 	case $profile in
-	tok) start_server $SIM_TOK && open_profile tok 32 $TOK_RATES ;;
-	coal) start_server $SIM_COAL && open_profile coal 16 $RATES ;;
-	closed) start_server $SIM_COAL && closed_profile ;;
-	limit) start_server $SIM_COAL && limit_profile ;;
+	tok) simulate $SIM_TOK && open_profile tok 32 $TOK_RATES ;;
+	coal) simulate $SIM_COAL && open_profile coal 16 $RATES ;;
+	closed) simulate $SIM_COAL && closed_profile ;;
+	limit) simulate $SIM_COAL && limit_profile ;;
 	*) echo "peers.sh: unknown profile $profile: want coal, tok, closed or limit" >&2 && exit 2 ;;
 	esac
 	stop_server
