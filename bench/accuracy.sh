@@ -27,10 +27,11 @@ one() {
 		--duration "$4s" --input-tokens 8 --output-tokens "$5" --engine "$2" --out "$dir" >"$dir.log" 2>&1 &
 	wait $! || echo "the run ended with exit code $?, see $dir.log"
 	stop_server # writes the rest of the truth
-	"$OUT/accuracy" -truth "$truth" "$dir" || true
+	"$OUT/accuracy" -truth "$truth" "$dir" || failed=1
 	rm -f "$truth"
 }
 
+failed=0
 mkdir -p "$OUT"
 go build -o "$OUT/" ./bench/accuracy
 if [ -n "${TARE:-}" ]; then cp "$TARE" "$OUT/tare"; else go build -o "$OUT/tare" ./cmd/tare; fi
@@ -49,3 +50,4 @@ for engine in $ENGINES; do
 done
 echo
 echo "results in $OUT"
+exit "$failed"

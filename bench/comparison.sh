@@ -25,14 +25,18 @@ there() {
 	esac
 }
 
+# The simulator goes before the tools, as far as this user may have it so.
+first=(nice -n -10)
+"${first[@]}" true 2>/dev/null || { first=(); echo "comparison.sh: the simulator has no priority over the tools" >&2; }
+
 # command_of TOOL RATE DIR: sets argv, the command line, and result, where it leaves its numbers.
 command_of() {
 	local n=$(($2 * DURATION)) env=$PEERS/$1/bin
 	case $1 in
 	tare)
 		argv=("$OUT/tare" run "$URL" --model sim --arrival constant --rate "$2" --duration "${DURATION}s" --input-tokens 8
-			--output-tokens "$TOKENS" --allow-biased --out "$3/run")
-		result=$3/run/summary.json ;;
+			--output-tokens "$TOKENS" --out "$3/run")
+		result=$3/requests.jsonl ;;
 	k6)
 		printf '{"model":"sim","stream":true,"max_tokens":%d,"messages":[{"role":"user","content":"a b c d e f g h"}]}' \
 			"$TOKENS" >"$3/body.json"
@@ -86,10 +90,11 @@ for rate in $RATES; do
 			fi
 			dir=$OUT/$tool-$rate-$run
 			mkdir -p "$dir"
-			start_server nice -n -10 "$OUT/tare" sim --truth "$dir/truth.jsonl" $SIM
+			start_server "${first[@]}" "$OUT/tare" sim --truth "$dir/truth.jsonl" $SIM
 			command_of "$tool" "$rate" "$dir"
 			"$OUT/comparison" -tool "$tool" -rate "$rate" -- timeout "$LIMIT" "${argv[@]}" 2>"$dir/log" >"$dir/run.json"
 			stop_server
+			[ "$tool" != tare ] || "$OUT/tare" report "$dir/run" --requests jsonl >"$result" || true
 			"$OUT/comparison" -truth "$dir/truth.jsonl" -result "$result" <"$dir/run.json" | tee -a "$OUT/lines.json"
 			rm -f "$dir/truth.jsonl"
 		done

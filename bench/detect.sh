@@ -21,7 +21,7 @@ faults=0
 # caught NAME GATES: one of the gates at least has failed
 caught() {
 	for gate in $2; do
-		if levels "$1" | grep -qx "$gate failed"; then
+		if levels "$1" | grep -x "$gate failed" >/dev/null; then
 			echo "ok    $1: $gate"
 			return
 		fi

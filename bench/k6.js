@@ -1,4 +1,4 @@
-// Open-loop load by k6, for peers.sh. It reads the whole reply and keeps nothing of it.
+// Open-loop load by k6, for peers.sh and comparison.sh. It reads the whole reply and keeps nothing of it.
 import http from 'k6/http';
 
 export const options = {
@@ -9,7 +9,7 @@ export const options = {
       rate: Number(__ENV.RATE),
       timeUnit: '1s',
       duration: __ENV.DURATION,
-      preAllocatedVUs: 200,
+      preAllocatedVUs: 1000,
       maxVUs: 1000,
     },
   },

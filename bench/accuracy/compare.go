@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"tare/bench/truth"
 	"tare/internal/record"
 )
 
 // comparison gathers the differences between a run and the truth, in nanoseconds.
 type comparison struct {
-	truths map[int64]truth
+	truths map[int64]truth.Request
 	start  int64 // CLOCK_MONOTONIC at the run's offset 0
 	warmup []bool
 
@@ -56,21 +57,21 @@ func (c *comparison) exchange(x *record.Exchange) {
 	case !known:
 		c.unknown++
 		return
-	case len(tokens) != len(t.sends) || len(tokens) == 0:
+	case len(tokens) != len(t.Sends) || len(tokens) == 0:
 		c.unequal++
 		return
 	}
 	c.compared++
-	c.wireSlip = append(c.wireSlip, t.recv-c.start-int64(x.Due))
+	c.wireSlip = append(c.wireSlip, t.Recv-c.start-int64(x.Due))
 	c.ownSlip = append(c.ownSlip, int64(sent-x.Due))
-	c.requestTravel = append(c.requestTravel, t.recv-c.start-int64(sent))
-	first := t.sends[0] - t.recv
+	c.requestTravel = append(c.requestTravel, t.Recv-c.start-int64(sent))
+	first := t.Sends[0] - t.Recv
 	c.ttftKernel = append(c.ttftKernel, int64(tokens[0].KernelAt-sent)-first)
 	c.ttftUser = append(c.ttftUser, int64(tokens[0].UserAt-sent)-first)
 	if tokens[0].Flags&record.FlagMerged == 0 {
 		c.ttftSeparate = append(c.ttftSeparate, c.ttftKernel[len(c.ttftKernel)-1])
 	}
-	c.gaps(tokens, t.sends)
+	c.gaps(tokens, t.Sends)
 }
 
 func (c *comparison) gaps(tokens []record.Event, sends []int64) {

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"tare/bench/truth"
 	"tare/internal/record"
 )
 
@@ -23,9 +26,9 @@ func content(kernel, lag time.Duration, flags record.Flags) record.Event {
 
 func TestDifferencesAreRecordedMinusTrue(t *testing.T) {
 	us, ms := time.Microsecond, time.Millisecond
-	c := comparison{start: start, truths: map[int64]truth{7: {
-		recv:  start + int64(ms+20*us),
-		sends: []int64{start + int64(51*ms), start + int64(61*ms), start + int64(71*ms)},
+	c := comparison{start: start, truths: map[int64]truth.Request{7: {
+		Recv:  start + int64(ms+20*us),
+		Sends: []int64{start + int64(51*ms), start + int64(61*ms), start + int64(71*ms)},
 	}}}
 	c.exchange(reply(7,
 		record.Event{Kind: record.KindRole, KernelAt: 50 * ms},
@@ -65,7 +68,7 @@ func TestWhatCannotBeComparedIsCounted(t *testing.T) {
 	c := comparison{
 		start:  start,
 		warmup: []bool{true, false},
-		truths: map[int64]truth{1: {start, []int64{start}}, 2: {start, []int64{start, start}}},
+		truths: map[int64]truth.Request{1: {Recv: start, Sends: []int64{start}}, 2: {Recv: start, Sends: []int64{start, start}}},
 	}
 	in := func(stage int, x *record.Exchange) *record.Exchange { x.Stage = stage; return x }
 	cut := in(1, reply(1, content(1, 0, 0)))
@@ -85,24 +88,31 @@ func TestWhatCannotBeComparedIsCounted(t *testing.T) {
 	}
 }
 
-func TestTruthIsKeyedByTheIndexAfterTheLastDash(t *testing.T) {
-	truths := map[int64]truth{}
-	for _, line := range []string{
-		`{"request_id":"run-a-1-42","recv_ns":5,"send_ns":[6,7]}`,
-		`{"request_id":"","recv_ns":5,"send_ns":[6,7]}`,
-	} {
-		if err := addTruth(truths, []byte(line)); err != nil {
-			t.Fatal(err)
-		}
+// written is a truth file of these lines.
+func written(t *testing.T, lines ...string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "truth.jsonl")
+	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if got := truths[42]; len(truths) != 1 || got.recv != 5 || len(got.sends) != 2 {
+	return name
+}
+
+func TestTruthIsKeyedByTheIndexAfterTheLastDash(t *testing.T) {
+	truths, err := readTruths(written(t,
+		`{"request_id":"run-a-1-42","recv_ns":5,"send_ns":[6,7]}`,
+		`{"request_id":"","recv_ns":5,"send_ns":[6,7]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := truths[42]; len(truths) != 1 || got.Recv != 5 || len(got.Sends) != 2 {
 		t.Errorf("got %v, want index 42 only, received at 5, two sends", truths)
 	}
 	for _, line := range []string{
 		`{"request_id":"other-42","recv_ns":9,"send_ns":[]}`, // twice
 		`{"request_id":"curl","recv_ns":9,"send_ns":[]}`,
 	} {
-		if err := addTruth(truths, []byte(line)); err == nil {
+		if _, err := readTruths(written(t, `{"request_id":"run-a-1-42","recv_ns":5,"send_ns":[6,7]}`, line)); err == nil {
 			t.Errorf("%s: no error, want one", line)
 		}
 	}

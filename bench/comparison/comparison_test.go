@@ -9,7 +9,7 @@ import (
 
 func TestEveryToolsOwnQuantilesAreReadInMilliseconds(t *testing.T) {
 	for tool, text := range map[string]string{
-		"tare":           `{"total":{"metrics":{"ttft_ms":{"p50":50.5,"p99":60.25}}}}`,
+		"tare":           `{"sent_ms":1,"first_token_ms":51.5}` + "\n" + `{"sent_ms":null,"first_token_ms":null}` + "\n" + `{"sent_ms":100,"first_token_ms":160.25}`,
 		"vllm":           `{"median_ttft_ms":50.5,"p99_ttft_ms":60.25}`,
 		"guidellm":       `{"benchmarks":[{"metrics":{"time_to_first_token_ms":{"successful":{"percentiles":{"p50":50.5,"p99":60.25}}}}}]}`,
 		"inference-perf": `{"successes":{"latency":{"time_to_first_token":{"median":0.0505,"p99":0.06025}}}}`,
@@ -41,7 +41,7 @@ func TestTruthIsCountedAsTheServerSawIt(t *testing.T) {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := readTruth(name)
+	s, err := readServed(name)
 	if got, want := s.ttft(), (times{P50: 60, P99: 70}); err != nil || s.count != 3 || s.rate() != 2 || got != want {
 		t.Errorf("got %d requests at %v/s with %v, %v; want 3 at 2/s with %v", s.count, s.rate(), got, err, want)
 	}

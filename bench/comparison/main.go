@@ -9,16 +9,17 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
+	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
-	"time"
+
+	"tare/bench/truth"
 )
 
 // line is one run of one tool.
@@ -42,7 +43,7 @@ type times struct {
 func main() {
 	tool := flag.String("tool", "", "name of the tool, which says how its result is read")
 	rate := flag.Float64("rate", 0, "asked requests per second")
-	truth := flag.String("truth", "", "the simulator's truth file")
+	truthFile := flag.String("truth", "", "the simulator's truth file")
 	result := flag.String("result", "", "the tool's result file")
 	fold := flag.Bool("table", false, "fold lines from standard input into a table")
 	flag.Parse()
@@ -50,8 +51,8 @@ func main() {
 	switch {
 	case *fold:
 		err = printTable(os.Stdin, os.Stdout)
-	case *truth != "":
-		err = compare(*truth, *result)
+	case *truthFile != "":
+		err = compare(*truthFile, *result)
 	default:
 		err = carry(line{Tool: *tool, Asked: *rate}, flag.Args())
 	}
@@ -78,19 +79,19 @@ func carry(l line, command []string) error {
 }
 
 // compare adds to a line what the tool reported and what was true.
-func compare(truth, result string) error {
+func compare(truthFile, result string) error {
 	var l line
 	if err := json.NewDecoder(os.Stdin).Decode(&l); err != nil {
 		return fmt.Errorf("read run: %w", err)
 	}
-	if err := l.fill(truth, result); err != nil {
+	if err := l.fill(truthFile, result); err != nil {
 		l.Fault = strings.TrimSpace(l.Fault + " " + err.Error())
 	}
 	return json.NewEncoder(os.Stdout).Encode(l)
 }
 
-func (l *line) fill(truth, result string) error {
-	served, err := readTruth(truth)
+func (l *line) fill(truthFile, result string) error {
+	served, err := readServed(truthFile)
 	if err != nil {
 		return fmt.Errorf("read truth: %w", err)
 	}
@@ -106,47 +107,24 @@ func (l *line) fill(truth, result string) error {
 // served is what the simulator did.
 type served struct {
 	count       int
-	first, last time.Duration   // arrivals of requests
-	waits       []time.Duration // from a request's arrival to its first token
+	first, last int64   // arrivals of requests, nanoseconds
+	waits       []int64 // from a request's arrival to its first token, nanoseconds
 }
 
-func readTruth(name string) (served, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return served{}, err
-	}
-	defer f.Close()
-	var s served
-	lines := bufio.NewReader(f)
-	for {
-		text, err := lines.ReadBytes('\n')
-		if err == io.EOF {
-			return s, nil
+func readServed(file string) (s served, err error) {
+	err = truth.Each(file, func(q truth.Request) error {
+		if !q.Stream || q.First == 0 {
+			return nil
 		}
-		if err != nil {
-			return s, err
+		if s.count == 0 {
+			s.first, s.last = q.Recv, q.Recv
 		}
-		var row struct {
-			Stream bool          `json:"stream"`
-			Recv   time.Duration `json:"recv_ns"`
-			First  time.Duration `json:"first_send_ns"`
-		}
-		if err := json.Unmarshal(text, &row); err != nil {
-			return s, err
-		}
-		if row.Stream && row.First > 0 {
-			s.add(row.Recv, row.First)
-		}
-	}
-}
-
-func (s *served) add(recv, first time.Duration) {
-	if s.count == 0 {
-		s.first, s.last = recv, recv
-	}
-	s.count++
-	s.first, s.last = min(s.first, recv), max(s.last, recv)
-	s.waits = append(s.waits, first-recv)
+		s.count++
+		s.first, s.last = min(s.first, q.Recv), max(s.last, q.Recv)
+		s.waits = append(s.waits, q.First-q.Recv)
+		return nil
+	})
+	return s, err
 }
 
 // rate is in requests per second, over the time from the first request to the last.
@@ -154,5 +132,24 @@ func (s *served) rate() float64 {
 	if s.count < 2 {
 		return 0
 	}
-	return float64(s.count-1) / (s.last - s.first).Seconds()
+	return float64(s.count-1) / (float64(s.last-s.first) / 1e9)
+}
+
+// ttft is what the server took to the first token.
+func (s *served) ttft() times {
+	ms := make([]float64, len(s.waits))
+	for i, wait := range s.waits {
+		ms[i] = float64(wait) / 1e6
+	}
+	return quantiles(ms)
+}
+
+// quantiles are of the nearest rank.
+func quantiles(ms []float64) times {
+	if len(ms) == 0 {
+		return times{}
+	}
+	slices.Sort(ms)
+	at := func(q float64) float64 { return ms[int(math.Ceil(q*float64(len(ms))))-1] }
+	return times{P50: at(0.5), P99: at(0.99)}
 }

@@ -7,16 +7,18 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"tare/bench/spread"
 )
 
 // printTable folds lines into one row for each tool and rate, in the order in which they first come.
 func printTable(in io.Reader, out io.Writer) error {
-	type cell struct {
+	type load struct {
 		tool string
 		rate float64
 	}
-	var order []cell
-	all := map[cell][]line{}
+	var order []load
+	all := map[load][]line{}
 	for d := json.NewDecoder(in); ; {
 		var l line
 		err := d.Decode(&l)
@@ -26,7 +28,7 @@ func printTable(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("read lines: %w", err)
 		}
-		c := cell{l.Tool, l.Asked}
+		c := load{l.Tool, l.Asked}
 		if all[c] == nil {
 			order = append(order, c)
 		}
@@ -47,19 +49,18 @@ func row(runs []line) string {
 	if len(good) == 0 {
 		return start + " failed: " + runs[0].Fault + " | | | |"
 	}
-	return start + " " + spread(good, func(l line) float64 { return l.Achieved }) +
-		" | " + spread(good, func(l line) float64 { return l.TTFT.P50 - l.Truth.P50 }) +
-		" | " + spread(good, func(l line) float64 { return l.TTFT.P99 - l.Truth.P99 }) +
-		" | " + spread(good, func(l line) float64 { return 1000 * l.CPU / float64(max(l.Requests, 1)) }) + " |"
+	return start + " " + cell(good, func(l line) float64 { return l.Achieved }) +
+		" | " + cell(good, func(l line) float64 { return l.TTFT.P50 - l.Truth.P50 }) +
+		" | " + cell(good, func(l line) float64 { return l.TTFT.P99 - l.Truth.P99 }) +
+		" | " + cell(good, func(l line) float64 { return 1000 * l.CPU / float64(max(l.Requests, 1)) }) + " |"
 }
 
-func spread(runs []line, of func(line) float64) string {
+func cell(runs []line, of func(line) float64) string {
 	values := make([]float64, len(runs))
 	for i, l := range runs {
 		values[i] = of(l)
 	}
-	slices.Sort(values)
-	least, middle, most := values[0], values[len(values)/2], values[len(values)-1]
+	least, middle, most := spread.Of(values)
 	if len(values) == 1 {
 		return figure(middle)
 	}

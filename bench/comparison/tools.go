@@ -1,15 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"math"
+	"io"
 	"slices"
-	"time"
 )
 
 // reported reads the quantiles of TTFT from a tool's own result file. A number that is not there is an error.
 func reported(tool string, text []byte) (times, error) {
+	if tool == "tare" {
+		return listed(text)
+	}
 	r, ok := results[tool]
 	if !ok {
 		return times{}, fmt.Errorf("no way is known to read a result of %q", tool)
@@ -35,7 +39,6 @@ type result struct {
 
 // Of k6 this is the time to the first byte of the reply, since it knows no tokens.
 var results = map[string]result{
-	"tare":           {[]any{"total", "metrics", "ttft_ms"}, "p50", "p99", 1},
 	"vllm":           {nil, "median_ttft_ms", "p99_ttft_ms", 1},
 	"guidellm":       {[]any{"benchmarks", 0, "metrics", "time_to_first_token_ms", "successful", "percentiles"}, "p50", "p99", 1},
 	"inference-perf": {[]any{"successes", "latency", "time_to_first_token"}, "median", "p99", 1000},
@@ -64,14 +67,28 @@ func number(tree any, path []any, last string) (float64, error) {
 	return n, nil
 }
 
-// ttft is what the server took to the first token, by the nearest rank.
-func (s *served) ttft() times {
-	if len(s.waits) == 0 {
-		return times{}
+// listed are the quantiles of a list of requests by tare, one JSON object each. Those of its summary are good to a part in
+// 500 only, which at 50 ms is more than it adds.
+func listed(text []byte) (times, error) {
+	var ms []float64
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var row struct {
+			Sent  *float64 `json:"sent_ms"`
+			First *float64 `json:"first_token_ms"`
+		}
+		err := d.Decode(&row)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return times{}, fmt.Errorf("read requests of tare: %w", err)
+		}
+		if row.Sent != nil && row.First != nil {
+			ms = append(ms, *row.First-*row.Sent)
+		}
 	}
-	slices.Sort(s.waits)
-	at := func(q float64) float64 {
-		return float64(s.waits[int(math.Ceil(q*float64(len(s.waits))))-1]) / float64(time.Millisecond)
+	if len(ms) == 0 {
+		return times{}, errors.New("no request of tare has a first token")
 	}
-	return times{P50: at(0.5), P99: at(0.99)}
+	return quantiles(ms), nil
 }

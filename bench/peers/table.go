@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tare/bench/spread"
 )
 
 // limitProfile is the profile in which a tool's rate is raised until it no longer keeps its schedule.
@@ -69,10 +71,10 @@ func costTable(b *strings.Builder, k key, lines []Line) {
 		}
 		ratio := func(l Line) (float64, bool) { return ratioTo(lines, base, l, cpu) }
 		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", tool, len(of),
-			spread(of, value(achieved), "%.0f"), spread(of, value(cpu), "%.1f"), spread(of, perToken, "%.2f"),
-			spread(of, ratio, "%.2f"), spread(of, value(slipP50), "%.3f"), spread(of, value(slipP99), "%.3f"),
-			spread(of, value(slipMax), "%.2f"), spread(of, value(failed), "%.0f"),
-			spread(of, value(serverCores), "%.2f"), spread(of, value(memory), "%.0f"))
+			span(of, value(achieved), "%.0f"), span(of, value(cpu), "%.1f"), span(of, perToken, "%.2f"),
+			span(of, ratio, "%.2f"), span(of, value(slipP50), "%.3f"), span(of, value(slipP99), "%.3f"),
+			span(of, value(slipMax), "%.2f"), span(of, value(failed), "%.0f"),
+			span(of, value(serverCores), "%.2f"), span(of, value(memory), "%.0f"))
 	}
 	faults(b, lines)
 }
@@ -88,8 +90,8 @@ func limitTable(b *strings.Builder, lines []Line) {
 	for _, tool := range tools(lines) {
 		of := good(best, tool)
 		ratio := func(l Line) (float64, bool) { return ratioTo(best, "net/http", l, achieved) }
-		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s |\n", tool, len(of), spread(of, value(achieved), "%.0f"),
-			spread(of, ratio, "%.2f"), spread(of, value(cpu), "%.1f"), spread(of, value(slipP99), "%.3f"))
+		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s |\n", tool, len(of), span(of, value(achieved), "%.0f"),
+			span(of, ratio, "%.2f"), span(of, value(cpu), "%.1f"), span(of, value(slipP99), "%.3f"))
 	}
 	faults(b, lines)
 }
@@ -162,8 +164,8 @@ func leastRatio(lines []Line, tool, base string) (least float64, ok bool) {
 	return least, ok
 }
 
-// spread prints min / median / max of a value, and a dash when no line has it.
-func spread(lines []Line, pick func(Line) (float64, bool), format string) string {
+// span prints min / median / max of a value, and a dash when no line has it.
+func span(lines []Line, pick func(Line) (float64, bool), format string) string {
 	var vs []float64
 	for _, l := range lines {
 		if v, ok := pick(l); ok {
@@ -173,10 +175,9 @@ func spread(lines []Line, pick func(Line) (float64, bool), format string) string
 	if len(vs) == 0 {
 		return "–"
 	}
-	slices.Sort(vs)
-	median := (vs[(len(vs)-1)/2] + vs[len(vs)/2]) / 2
+	least, median, most := spread.Of(vs)
 	if len(vs) == 1 {
 		return fmt.Sprintf(format, median)
 	}
-	return fmt.Sprintf(format+" / "+format+" / "+format, vs[0], median, vs[len(vs)-1])
+	return fmt.Sprintf(format+" / "+format+" / "+format, least, median, most)
 }
