@@ -64,11 +64,8 @@ func loopOf(l *record.Loop) Loop {
 // predict holds every model, and the replay that the loop kept, against the measured wait.
 func (l *Loop) predict(load bias.Load, w *record.Work) {
 	measured := w.Waiting.Sum / float64(w.Waiting.N)
-	all := bias.Predict(load, nil, measured)
-	if w.Replayed.N > 0 && measured > 0 {
-		mean := w.Replayed.Sum / float64(w.Replayed.N)
-		all = append(all, bias.Prediction{Model: "lindley", Mean: mean, Ratio: mean / measured, Bounded: true})
-	}
+	replayed, replay := meanOf(&w.Replayed)
+	all := bias.Predict(load, measured, replayed, replay && measured > 0)
 	for _, p := range all {
 		out := Prediction{Model: p.Model}
 		if p.Bounded {
@@ -102,6 +99,11 @@ func loadOf(l *record.Loop) (load bias.Load, ok bool) {
 		load.Setup = bias.Moments{Mean: w.Waking.Sum / n, Second: w.Waking.Squares / n}
 	}
 	return load, true
+}
+
+// meanOf is the mean span in seconds.
+func meanOf(s *record.Spans) (seconds float64, ok bool) {
+	return over(s.Sum, float64(s.N)).Get()
 }
 
 func meanMs(s *record.Spans) Number { return over(s.Sum*1e3, float64(s.N)) }

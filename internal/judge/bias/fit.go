@@ -17,17 +17,19 @@ type Prediction struct {
 // Close reports whether prediction and measurement are within a factor of two of each other.
 func (p Prediction) Close() bool { return p.Bounded && p.Ratio >= 0.5 && p.Ratio <= 2 }
 
-// Predict holds every model, and a replay of the stamps if there is one, against the mean wait that was measured, in seconds.
-// The predictions come in the order of Models, the replay last.
-func Predict(l Load, replay *Lindley, measured float64) []Prediction {
+// Replay is the name of the prediction that is a replay of the recorded stamps, and no formula: W' = max(0, W + S − A) (Lindley 1952).
+const Replay = "lindley"
+
+// Predict holds every model against the mean wait that was measured, and so the mean wait of a replay of the stamps, if there was
+// one; all in seconds. The predictions come in the order of Models, the replay last.
+func Predict(l Load, measured, replayed float64, replay bool) []Prediction {
 	var all []Prediction
 	for _, m := range Models() {
 		mean, ok := m.Mean(l)
 		all = append(all, against(m.Name, mean, ok, measured))
 	}
-	if replay != nil {
-		mean, ok := replay.Mean()
-		all = append(all, against("lindley", mean, ok, measured))
+	if replay {
+		all = append(all, against(Replay, replayed, true, measured))
 	}
 	return all
 }
