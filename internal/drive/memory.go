@@ -1,5 +1,11 @@
 package drive
 
+import (
+	"cmp"
+
+	"tare/internal/record"
+)
+
 const (
 	fallbackMemory = 4 << 30 // bytes, where the machine does not tell how much it has
 	quietMemory    = 2 << 30 // bytes of heap in which no run needs the collector
@@ -11,3 +17,6 @@ const (
 func quietLimit(all, plan int64) int64 {
 	return min(max(quietMemory, all/8, 2*plan+quietMemory/2), all/2)
 }
+
+// allMemory is how many bytes this process may have.
+func allMemory() int64 { return cmp.Or(record.Environ().MemoryMiB<<20, fallbackMemory) }

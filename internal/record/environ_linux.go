@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"cmp"
 	"math"
 	"os"
 	"path"
@@ -12,35 +13,21 @@ import (
 )
 
 func inspect(e *Environment) {
-	group := cgroupDir()
 	e.Kernel = line("/proc/sys/kernel/osrelease")
 	e.CPU = field("/proc/cpuinfo", "model name")
-	e.CPUs = max(1, min(e.CPUs, cpuQuota(group)))
-	e.MemoryMiB = memoryMiB(group)
+	e.CPUs = max(1, min(e.CPUs, cpuQuota()))
+	e.MemoryMiB = memoryMiB()
 	e.OpenFiles = openFiles()
 	e.PortRange = strings.ReplaceAll(line("/proc/sys/net/ipv4/ip_local_port_range"), "\t", "-")
 	e.Clock = line("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 }
 
-// cgroupDir is where this process's cgroup (version 2) is seen; inside a container that is the root.
-func cgroupDir() string {
-	const root = "/sys/fs/cgroup"
-	_, own, ok := strings.Cut(line("/proc/self/cgroup"), "0::")
-	if !ok {
-		return root
-	}
-	if _, err := os.Stat(path.Join(root, own, "cgroup.procs")); err != nil {
-		return root
-	}
-	return path.Join(root, own)
-}
-
-// cpuQuota is the whole number of CPUs that the cgroup's bandwidth limit leaves.
-func cpuQuota(group string) int {
-	quota, period, _ := strings.Cut(line(path.Join(group, "cpu.max")), " ")
+// cpuQuota is the whole number of CPUs that the control group's bandwidth limit leaves.
+func cpuQuota() int {
+	groups := ControlGroups("cpu")
+	quota, period, _ := strings.Cut(told(groups, "cpu.max"), " ")
 	if quota == "" {
-		quota = line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
-		period = line("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
+		quota, period = told(groups, "cpu.cfs_quota_us"), told(groups, "cpu.cfs_period_us")
 	}
 	q, errQ := strconv.Atoi(quota)
 	p, errP := strconv.Atoi(period)
@@ -50,17 +37,23 @@ func cpuQuota(group string) int {
 	return q / p
 }
 
-// memoryMiB is the machine's memory or the cgroup's limit, whichever is less.
-func memoryMiB(group string) int64 {
+// memoryMiB is the machine's memory or the control group's limit, whichever is less.
+func memoryMiB() int64 {
+	groups := ControlGroups("memory")
 	kib, _ := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64)
-	limit := line(path.Join(group, "memory.max"))
-	if limit == "" {
-		limit = line("/sys/fs/cgroup/memory/memory.limit_in_bytes")
-	}
+	limit := cmp.Or(told(groups, "memory.max"), told(groups, "memory.limit_in_bytes"))
 	if bytes, err := strconv.ParseInt(limit, 10, 64); err == nil && bytes > 0 {
 		kib = min(kib, bytes>>10)
 	}
 	return kib >> 10
+}
+
+// told is the first line of the file of that name in the first of the folders that has it.
+func told(folders []string, name string) (text string) {
+	for _, at := range folders {
+		text = cmp.Or(text, line(path.Join(at, name)))
+	}
+	return text
 }
 
 func openFiles() uint64 {

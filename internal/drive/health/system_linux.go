@@ -115,25 +115,11 @@ func readRunQueue() *record.Spent {
 	return waited
 }
 
-// readThrottling finds the counters of the process's own control group, in either version; inside a container that is the root.
+// readThrottling finds the counters of the process's own control group.
 func readThrottling() *record.Throttling {
-	groups := read("/proc/self/cgroup")
-	for line := range strings.Lines(groups) {
-		id, own, _ := strings.Cut(strings.TrimSpace(line), ":")
-		controllers, path, _ := strings.Cut(own, ":")
-		switch {
-		case id == "0":
-			for _, at := range []string{path, "/"} {
-				if t := parseThrottling(read(filepath.Join("/sys/fs/cgroup", at, "cpu.stat"))); t != nil {
-					return t
-				}
-			}
-		case controllers == "cpu" || strings.HasPrefix(controllers, "cpu,") || strings.HasSuffix(controllers, ",cpu"):
-			for _, at := range []string{path, "/"} {
-				if t := parseThrottling(read(filepath.Join("/sys/fs/cgroup/cpu", at, "cpu.stat"))); t != nil {
-					return t
-				}
-			}
+	for _, at := range record.ControlGroups("cpu") {
+		if t := parseThrottling(read(filepath.Join(at, "cpu.stat"))); t != nil {
+			return t
 		}
 	}
 	return nil

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package drive
-
-func allMemory() int64 { return fallbackMemory }
