@@ -65,15 +65,21 @@ var errDocument = fmt.Errorf("document above %d MiB", documentMax>>20)
 
 func newFlight(r *run, reader dialect.Reader) *flight {
 	f := &flight{reader: reader, secrets: r.cfg.Secrets, live: r.plan.Live()}
-	switch r.dialect.Framing() {
-	case plan.FramingSSE:
-		f.resp.Expect(wire.AsEvents)
-	case plan.FramingLines:
-		f.resp.Expect(wire.AsLines)
-	case plan.FramingDocument:
-		f.resp.Expect(wire.AsDocument)
-	}
+	f.resp.Expect(Framing(r.dialect))
 	return f
+}
+
+// Framing is how replies of a dialect are taken apart, in the words of package wire.
+func Framing(d dialect.Dialect) wire.Framing {
+	switch d.Framing() {
+	case plan.FramingSSE:
+		return wire.AsEvents
+	case plan.FramingLines:
+		return wire.AsLines
+	case plan.FramingDocument:
+		return wire.AsDocument
+	}
+	return wire.ByType
 }
 
 // begin makes f ready for a job that is about to be written.
@@ -173,10 +179,8 @@ func (f *flight) Head(h *wire.Head) {
 	if f.packed = h.Unpacked; !h.Unpacked {
 		f.encoding = h.Encoding
 	}
-	if h.RetryAfter != "" && (h.Status == 429 || h.Status == 503) {
-		if wait, ok := retryAfter(h.RetryAfter, time.Now()); ok {
-			f.x.RetryAfter = wait
-		}
+	if h.Status == 429 || h.Status == 503 {
+		f.x.RetryAfter = retryAfter(h.RetryAfter, time.Now())
 	}
 }
 

@@ -15,23 +15,23 @@ const (
 	mostAfter    = 24 * time.Hour // of a Retry-After
 )
 
-// retryAfter reads a Retry-After header: seconds, "250ms" or a date.
-func retryAfter(text string, now time.Time) (wait time.Duration, ok bool) {
+// retryAfter reads a Retry-After header: seconds, "250ms" or a date. It is 0 where there is none, or none that can be read.
+func retryAfter(text string, now time.Time) time.Duration {
 	if ms, found := strings.CutSuffix(text, "ms"); found {
 		return afterUnits(ms, time.Millisecond)
 	}
 	if at, err := http.ParseTime(text); err == nil {
-		return min(max(at.Sub(now), 0), mostAfter), true
+		return min(max(at.Sub(now), 0), mostAfter)
 	}
 	return afterUnits(text, time.Second)
 }
 
-func afterUnits(text string, unit time.Duration) (wait time.Duration, ok bool) {
+func afterUnits(text string, unit time.Duration) time.Duration {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 0) {
-		return 0, false
+		return 0
 	}
-	return time.Duration(min(n, float64(mostAfter/unit)) * float64(unit)), true
+	return time.Duration(min(n, float64(mostAfter/unit)) * float64(unit))
 }
 
 // backoff is the wait after so many attempts.

@@ -408,6 +408,8 @@ func TestRetriesWaitAsAskedAndCountFromTheFirstAttempt(t *testing.T) {
 		{"none unless asked for", 0, [][]step{refusal(after)}, record.CauseRateLimited, 1, ms, 2 * time.Second},
 		{"Retry-After", 1, [][]step{refusal(after), answer()}, record.CauseNone, 2, 2*time.Second + 2*ms, 2 * time.Second},
 		{"back-off", 3, [][]step{refusal(busy), refusal("429 Slow"), answer()}, record.CauseNone, 3, 303 * ms, 0},
+		{"a later refusal counts for itself", 2, [][]step{refusal(after), refusal(busy), answer()}, record.CauseNone, 3, 2*time.Second + 203*ms, 0},
+		{"and one that says what nobody can read", 2, [][]step{refusal(after), refusal(busy + "\r\nRetry-After: soon"), answer()}, record.CauseNone, 3, 2*time.Second + 203*ms, 0},
 		{"the last failure is the one on record", 2, [][]step{refusal(busy), refusal(busy), refusal(busy)}, record.CauseRateLimited, 3, 303 * ms, 0},
 		{"another status is final", 3, [][]step{refusal("500 No")}, record.CauseHTTPStatus, 1, ms, 0},
 		{"closed without a reply", 1, [][]step{nil, answer()}, record.CauseNone, 2, 101 * ms, 0},

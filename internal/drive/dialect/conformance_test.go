@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/drive"
 	"tare/internal/drive/dialect"
 	"tare/internal/drive/wire"
 	"tare/internal/plan"
@@ -32,9 +33,6 @@ func speak(t testing.TB, endpoint string, o dialect.Options) dialect.Dialect {
 	}
 	return d
 }
-
-// framings are the wire's words for a spec's.
-var framings = map[string]wire.Framing{plan.FramingSSE: wire.AsEvents, plan.FramingLines: wire.AsLines, plan.FramingDocument: wire.AsDocument}
 
 // listener is a wire.Sink that reads a reply twice: by Glance where it can, and by Read alone.
 type listener struct {
@@ -55,7 +53,7 @@ type listener struct {
 func newListener(t *testing.T, f *fixture) *listener {
 	endpoint := cmp.Or(f.endpoint, "openai-chat")
 	d := speak(t, endpoint, dialect.Options{Stream: true, Template: f.template})
-	return &listener{t: t, speech: endpoint, framing: framings[d.Framing()], quick: d.NewReader(), slow: d.NewReader()}
+	return &listener{t: t, speech: endpoint, framing: drive.Framing(d), quick: d.NewReader(), slow: d.NewReader()}
 }
 
 func (l *listener) begin() {

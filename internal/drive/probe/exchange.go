@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/drive"
 	"tare/internal/drive/dialect"
 	"tare/internal/drive/wire"
 	"tare/internal/plan"
@@ -72,6 +73,7 @@ func (p *prober) exchange(ctx context.Context, w Way, tokens int, watch bool) *E
 	defer cancel()
 	p.found.Sent.Posts++
 	t := &talk{reader: w.Dialect.NewReader(), secrets: w.Secrets}
+	t.resp.Expect(drive.Framing(w.Dialect))
 	t.resp.Reset(t)
 	socket, conn, err := p.open(ctx, w)
 	if err != nil {

@@ -699,3 +699,23 @@ func TestPackedAndMistypedStreamsAreSaid(t *testing.T) {
 		t.Errorf("text: got neither what was packed nor what was mistyped:\n%s", f.Text())
 	}
 }
+
+// A template may say how replies are to be read, whatever their type.
+func TestFramingOfATemplateGoesBeforeTheType(t *testing.T) {
+	say := plan.Template{Path: "/say", Body: `{"q": {{prompt}}, "n": {{max_tokens}}}`, Text: "/t", Finish: "/why", Framing: plan.FramingLines}
+	h := routes{say.Path: says("text/plain", `{"t":"one "}`+"\n"+`{"t":"two "}`+"\n"+`{"t":"","why":"length"}`+"\n")}
+	cfg := aim(t, start(t, h).URL, "", nil)
+	cfg.Endpoints = []string{plan.EndpointTemplate}
+	cfg.Speak = func(endpoint string, o probe.Wish) (probe.Way, error) {
+		w := cfg.Get
+		d, err := dialect.For(endpoint, dialect.Options{Model: o.Model, Stream: o.Stream, TopP: 1, Template: say})
+		if err == nil {
+			w.Dialect, w.Path = d, d.Path()
+		}
+		return w, err
+	}
+	e := endpoint(t, probe.Run(t.Context(), cfg), plan.EndpointTemplate)
+	if s := e.Streamed; e.State != probe.Answers || s == nil || s.TokenEvents != 2 || s.FinishReason != "length" {
+		t.Errorf("got %+v, streamed %+v; want an answer of 2 token events that ends with length", e, s)
+	}
+}
