@@ -617,7 +617,7 @@ func (c *crew) takeRested(server int, rest, now time.Duration) *berth {
 		}
 		b.conn.Close()
 	}
-	i := slices.IndexFunc(*idle, func(b *berth) bool { return b.served == 0 })
+	i := slices.IndexFunc(*idle, func(b *berth) bool { return b.served == 0 && now-b.since < c.run.cfg.IdleTimeout })
 	if i < 0 {
 		return nil
 	}

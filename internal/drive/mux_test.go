@@ -262,17 +262,18 @@ func TestServersWithoutHTTP2AreRefused(t *testing.T) {
 }
 
 func TestCutEndsRequestsOverHTTP2(t *testing.T) {
-	cut := make(chan struct{})
-	var once sync.Once
+	var arrived func() // of the server that the test under way speaks to
 	overHTTP2(t, 0, func(w http.ResponseWriter, r *http.Request) {
-		once.Do(func() { close(cut) })
+		arrived()
 		silence(w, r)
 	}, func(t *testing.T, cfg drive.Config, _ *atomic.Int64) {
+		cut := make(chan struct{})
+		arrived = sync.OnceFunc(func() { close(cut) })
 		cfg.Cut = cut
 		all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Concurrency: 4, Requests: 40}))
 		n := outcomes(all)
-		if n["cancelled"]+n["not_sent"] != 40 {
-			t.Errorf("outcomes %v, want cancelled and not_sent only; first error %q", n, firstError(all))
+		if n["cancelled"] == 0 || n["cancelled"]+n["not_sent"] != 40 {
+			t.Errorf("outcomes %v, want some cancelled and the rest not_sent; first error %q", n, firstError(all))
 		}
 	})
 }
