@@ -12,10 +12,21 @@ import (
 	"tare/internal/record"
 )
 
-// connecting names a server and why no connection to it could be had.
-func (r *run) connecting(server int, cause error) string {
-	return fmt.Sprintf("connect to %s: %v", r.places[server].text, cause)
+// unreached names a server once, and says why no connection to it could be had: errors of the network name it, too.
+type unreached struct {
+	server string // its address
+	cause  error
 }
+
+func (u unreached) Error() string {
+	cause := u.cause
+	if op, ok := errors.AsType[*net.OpError](cause); ok && op.Op == "dial" {
+		cause = op.Err
+	}
+	return fmt.Sprintf("connect to %s: %v", u.server, cause)
+}
+
+func (u unreached) Unwrap() error { return u.cause }
 
 // errClosedAtOnce says that a new connection was gone before it could be used.
 var errClosedAtOnce = errors.New("the server closed the connection at once")
@@ -30,6 +41,20 @@ type handshakeError struct{ err error }
 
 func (h handshakeError) Error() string { return h.err.Error() }
 func (h handshakeError) Unwrap() error { return h.err }
+
+// refusal is how a server ends a TLS session that it does not want: in TLS 1.3 for a missing certificate, behind the
+// handshake as the client sees it. It is nil for any other error.
+func refusal(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
+		return handshakeError{fmt.Errorf("the server refused the TLS session: %w", op.Err)}
+	}
+	return nil
+}
+
+// shutOut says how a flight ends whose server has refused the TLS session.
+func shutOut(at time.Duration, err error) verdict {
+	return verdict{cause: record.CauseTLS, at: at, err: refusal(err).Error()}
+}
 
 // connectCause is the class of a failure to connect.
 func connectCause(err error) record.Cause {

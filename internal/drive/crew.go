@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -31,20 +30,17 @@ type crew struct {
 	mayDial  int           // still allowed until the pacer looks around again
 	wake     time.Duration // when it does
 	soon     time.Duration // when a goroutine looks before that; never while there is none
-	dials    int64
-	warmed   int64 // of them, before the start
 
 	offset  atomic.Pointer[clock.Offset]
-	step    time.Duration
 	lead    clock.Lead      // of the pacer
 	dialing context.Context // ends when the run is cut off
 	abandon context.CancelFunc
 	readers sync.WaitGroup
-	usage   record.Loop
 }
 
 // carrier brings the requests of a crew to the servers: the crew itself, or a mux. The crew's lock is held during its calls.
 type carrier interface {
+	warmTo(ctx context.Context, server, n int) error
 	begin()                                    // the run starts
 	place(j *job, due, now time.Duration) bool // sends a job that is due, or sees to it; false when it must stay where it is
 	resend(f *flight, now time.Duration) bool  // likewise, one that is to be sent again
@@ -81,20 +77,20 @@ func newCrew(r *run, id int) *crew {
 	return c
 }
 
-// warm dials connections. Of their errors, which mostly are the same, it returns the first.
+// warm opens the connections to each server, by which it is seen that all can be reached.
 func (c *crew) warm(ctx context.Context, connections []int, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c.sampleClock()
 	for server, n := range connections {
-		if err := c.warmTo(ctx, server, n); err != nil {
-			return c.unreached(server, err)
+		if err := c.on.warmTo(ctx, server, n); err != nil {
+			return unreached{c.run.places[server].text, err}
 		}
 	}
 	return nil
 }
 
-// warmTo dials n connections to a server, some at a time.
+// warmTo dials n connections to a server, some at a time. Of their errors, which mostly are the same, it returns the first.
 func (c *crew) warmTo(ctx context.Context, server, n int) error {
 	var dialling sync.WaitGroup
 	places := make(chan struct{}, warmDials)
@@ -124,14 +120,6 @@ func (c *crew) warmTo(ctx context.Context, server, n int) error {
 	return nil
 }
 
-// unreached names the server once: an error of the network does so too.
-func (c *crew) unreached(server int, err error) error {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		err = op.Err
-	}
-	return fmt.Errorf("connect to %s: %w", c.run.places[server].text, err)
-}
-
 // dial opens a connection and starts its reader.
 func (c *crew) dial(ctx context.Context, server int) (*berth, error) {
 	conn, err := c.connect(ctx, server)
@@ -153,7 +141,7 @@ func (c *crew) dial(ctx context.Context, server int) (*berth, error) {
 		b.conn = secure
 	}
 	c.mu.Lock()
-	c.dials++
+	c.tally.dials++
 	c.berths[b] = struct{}{}
 	c.mu.Unlock()
 	c.readers.Go(func() { c.read(b) })
@@ -183,7 +171,7 @@ func (c *crew) carry() {
 	c.offset.Store(&first) // the one of the warm-up was on a clock that has been moved since
 	c.mu.Lock()
 	c.on.begin()
-	c.warmed = c.dials
+	c.warmed = c.tally.dials
 	c.mu.Unlock()
 	for {
 		now := c.clock.Now()
@@ -223,13 +211,7 @@ func (c *crew) end(began time.Duration) {
 	c.close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rec.close()
-	c.window.publish(&c.tally)
-	c.usage = record.Loop{
-		WallNs: int64(c.clock.Now() - began), SpunNs: int64(c.lead.Spun()), Sent: c.tally.sent, Reads: c.tally.reads, Events: c.tally.events, Dials: c.dials,
-		DialsInRun: c.dials - c.warmed, ClosedEarly: c.closedEarly(), MaxInFlight: c.tally.maxInFlight, Mistyped: c.tally.odd.mistyped, Packed: c.tally.odd.packed,
-		NotStreamed: c.tally.odd.notStreamed, Work: c.duty.whole(), InFlightNs: c.gauge.total(),
-	}
+	c.settleUp(record.Loop{WallNs: int64(c.clock.Now() - began), SpunNs: int64(c.lead.Spun())})
 }
 
 // close closes every connection and waits for their readers.
@@ -287,8 +269,8 @@ func (c *crew) sendJobs(now time.Duration) (next time.Duration) {
 // place writes a job that is due on an idle connection, or dials one for it. It reports false when it must stay where it is.
 func (c *crew) place(j *job, due, now time.Duration) bool {
 	if b := c.takeIdle(j.server, now); b != nil {
-		c.occupy(j, due)
 		c.issue(b, c.board(j, due, now, c.cause(j, due, now)), j.bytes)
+		c.occupy(j, due)
 		c.taken(j.turn)
 		return true
 	}
@@ -344,31 +326,36 @@ func (c *crew) issueOnNew(f *flight) {
 }
 
 // issue writes a request on b. The lock is held.
+//
+// Before the write comes only what a reader must find: whose bytes are coming, and until when it is to wait for them, which
+// also bounds the write. The rest is behind it, where the reader waits for it at the end of the reply.
 func (c *crew) issue(b *berth, f *flight, request []byte) {
-	f.depart(c.clock.Now())
+	ready := c.clock.Now()
+	f.depart(ready)
 	f.x.Reused = b.served > 0
-	aside := len(request) > writeAside
-	if aside && len(f.request) == 0 {
-		f.retain(request)
-		request = f.request
-	}
-	b.aside = aside
-	ready := f.sent
 	f.armed, _ = f.patience(&c.run.limits)
+	b.aside = len(request) > writeAside
 	b.writing.Lock() // until the last facts of the write are down
 	b.f.Store(f)     // before the deadline is set: a reader that it wakes must find whom to end
 	c.arm(b, f.armed)
-	c.wrote(f, ready, c.clock.Now())
-	if aside {
-		c.readers.Go(func() { c.write(b, f, request) })
-	} else {
-		c.write(b, f, request)
+	first := c.clock.Now()
+	if b.aside {
+		c.wrote(f, ready, first)
+		f.retain(request)
+		c.readers.Go(func() {
+			defer b.writing.Unlock()
+			c.write(b, f, f.request)
+		})
+		return
 	}
+	c.write(b, f, request)
+	c.wrote(f, ready, first)
+	c.keep(f, request)
+	b.writing.Unlock()
 }
 
-// write writes a request and gives b free for its reader to end the flight.
+// write writes a request, and closes b if it cannot.
 func (c *crew) write(b *berth, f *flight, request []byte) {
-	defer b.writing.Unlock()
 	if _, err := b.conn.Write(request); err != nil {
 		b.unwritten = err
 		b.conn.Close()
@@ -449,9 +436,7 @@ func (c *crew) read(b *berth) {
 				c.finish(b, f, verdict{whole: true, at: kernel}, true)
 				continue
 			}
-			if f.answer.Terminated && !f.lingers {
-				f.lingers, f.giveUp = true, c.clock.Now()+lingerFor
-			}
+			f.linger(c.clock.Now())
 			c.watch(b, f)
 		}
 		if err != nil && !c.putOff(b, f, err) {
@@ -477,25 +462,15 @@ func (c *crew) lost(b *berth, f *flight, at time.Duration, err error) verdict {
 	case b.cut.Load():
 		return c.run.severed(at)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		_, cause := f.patience(&c.run.limits)
-		return verdict{cause: cause, at: at, err: c.run.limits.text(cause)}
+		return f.overdue(&c.run.limits, at)
 	case unsent != nil && !errors.Is(unsent, net.ErrClosed):
 		return f.snapped(at, "write request", unsent)
 	case refusal(err) != nil && !f.resp.Started():
-		return verdict{cause: record.CauseTLS, at: at, err: refusal(err).Error()}
+		return shutOut(at, err)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return f.peerClosed(at)
 	}
 	return f.snapped(at, "read reply", err)
-}
-
-// refusal is how a server ends a TLS session that it does not want: in TLS 1.3 for a missing certificate, behind the
-// handshake as the client sees it. It is nil for any other error.
-func refusal(err error) error {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
-		return handshakeError{fmt.Errorf("the server refused the TLS session: %w", op.Err)}
-	}
-	return nil
 }
 
 // finish ends the exchange on b and, when the connection can go on, writes what is due by now.
@@ -657,6 +632,3 @@ func (c *crew) sampleClock() {
 	}
 	c.offset.Store(&o)
 }
-
-func (c *crew) account() record.Loop     { return c.usage }
-func (c *crew) clockStep() time.Duration { return c.step }

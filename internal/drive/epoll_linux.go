@@ -29,7 +29,6 @@ type loop struct {
 	lead   clock.Lead
 	spun   time.Duration // looking out for near due times
 	offset clock.Offset
-	step   time.Duration // largest step of the calendar clock
 
 	lines    []*line // by slot
 	free     []int   // slots without a connection
@@ -47,8 +46,6 @@ type loop struct {
 	arrived time.Duration // stamp of the bytes that the socket being handled gave
 	got     bool          // it gave some
 	stamped bool          // and the kernel had stamped them
-
-	usage record.Loop
 }
 
 // pool is what a loop has for one server.
@@ -112,7 +109,7 @@ func newLoop(r *run, id int) (*loop, error) {
 func (l *loop) warm(ctx context.Context, connections []int, limit time.Duration) error {
 	for server, n := range connections {
 		if err := l.warmTo(ctx, server, n, l.clock.Now()+limit); err != nil {
-			return fmt.Errorf("connect to %s: %w", l.run.places[server].text, err)
+			return unreached{l.run.places[server].text, err}
 		}
 	}
 	return nil
@@ -142,7 +139,7 @@ func (l *loop) warmTo(ctx context.Context, server, n int, until time.Duration) e
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case l.clock.Now() > until:
-			return fmt.Errorf("no answer within %v", l.run.cfg.ConnectTimeout)
+			return unanswered(l.run.cfg.ConnectTimeout)
 		}
 	}
 	return nil
@@ -159,7 +156,7 @@ func (l *loop) carry() {
 		}
 	}
 	began, used := l.clock.Now(), thread.Usage()
-	warmed := l.tally.dials
+	l.warmed = l.tally.dials
 	l.offset = l.clock.Sample()
 	house := began
 	for {
@@ -176,16 +173,11 @@ func (l *loop) carry() {
 		}
 		l.turn(next)
 	}
-	l.rec.close()
-	l.window.publish(&l.tally)
 	after := thread.Usage()
-	l.usage = record.Loop{
+	l.settleUp(record.Loop{
 		WallNs: int64(l.clock.Now() - began), CPUNs: int64(after.CPU - used.CPU), SpunNs: int64(l.spun),
 		RunQueueNs: int64(after.RunQueue - used.RunQueue), Preempted: after.Preempted - used.Preempted,
-		Sent: l.tally.sent, Reads: l.tally.reads, Events: l.tally.events, Dials: l.tally.dials,
-		DialsInRun: l.tally.dials - warmed, ClosedEarly: l.closedEarly(), MaxInFlight: l.tally.maxInFlight, Mistyped: l.tally.odd.mistyped, Packed: l.tally.odd.packed,
-		NotStreamed: l.tally.odd.notStreamed, Work: l.duty.whole(), InFlightNs: l.gauge.total(),
-	}
+	})
 }
 
 // turn waits for replies, at most until the next request is nearly due, and handles them. The last stretch before a due
@@ -331,6 +323,7 @@ func (l *loop) issue(c *line, j *job, due, now time.Duration) {
 		return
 	}
 	f := l.board(j, due, now, l.cause(j, due, now))
+	l.keep(f, j.bytes)
 	l.occupy(j, due)
 	turn := j.turn
 	l.written(c, f, j.bytes, n, err, now, first)
@@ -541,8 +534,8 @@ func (l *loop) overdue(c *line) {
 		return
 	}
 	now := l.clock.Now()
-	if until, cause := f.patience(&l.run.limits); until <= now {
-		l.finish(c, verdict{cause: cause, at: now, err: l.run.limits.text(cause)}, false)
+	if until, _ := f.patience(&l.run.limits); until <= now {
+		l.finish(c, f.overdue(&l.run.limits, now), false)
 	}
 }
 
@@ -578,9 +571,6 @@ func (l *loop) keepHouse(now time.Duration) {
 		l.expireDials(now)
 	}
 }
-
-func (l *loop) account() record.Loop     { return l.usage }
-func (l *loop) clockStep() time.Duration { return l.step }
 
 // epollWorks reports why this kernel cannot run engine E, or nil.
 func epollWorks() error {

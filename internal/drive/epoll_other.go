@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"tare/internal/record"
 )
 
-// loop stands for engine E, which this system does not have.
-type loop struct{ usage record.Loop }
+// loop stands for engine epoll, which this system does not have.
+type loop struct{ shard }
 
 var errNoEpoll = errors.New("engine epoll needs Linux on amd64 or arm64")
 
@@ -22,5 +20,3 @@ func newLoop(*run, int) (*loop, error) { return nil, errNoEpoll }
 func (l *loop) warm(context.Context, []int, time.Duration) error { return errNoEpoll }
 func (l *loop) carry()                                           {}
 func (l *loop) close()                                           {}
-func (l *loop) clockStep() time.Duration                         { return 0 }
-func (l *loop) account() record.Loop                             { return l.usage }

@@ -44,7 +44,6 @@ type flight struct {
 	counted bool          // it is one of those in flight
 	fresh   bool          // of a flight that waits to be sent again: on a new connection
 	waits   time.Duration // for a connection since; engine H
-	boarded time.Duration // when it was given to a trunk; engine H
 
 	merged       int64        // events that were
 	reading, lag record.Spans // kept here by the engines without loops

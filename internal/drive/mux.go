@@ -37,19 +37,7 @@ func newMux(r *run, id int) (*mux, error) {
 	return m, nil
 }
 
-// warm opens trunks, by which it is seen whether the servers speak HTTP/2.
-func (m *mux) warm(ctx context.Context, connections []int, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	m.sampleClock()
-	for server, n := range connections {
-		if err := m.warmTo(ctx, server, n); err != nil {
-			return m.unreached(server, err)
-		}
-	}
-	return nil
-}
-
+// warmTo opens trunks, by which it is seen whether the server speaks HTTP/2.
 func (m *mux) warmTo(ctx context.Context, server, n int) error {
 	st := m.stations[server]
 	for range n {
@@ -58,7 +46,7 @@ func (m *mux) warmTo(ctx context.Context, server, n int) error {
 			return err
 		}
 		m.mu.Lock()
-		m.dials++
+		m.tally.dials++
 		st.trunks = append(st.trunks, t)
 		m.mu.Unlock()
 	}
@@ -147,7 +135,7 @@ func (m *mux) open(st *station) {
 		case err == nil && m.dialing.Err() != nil:
 			_ = t.conn.Close()
 		case err == nil:
-			m.dials++
+			m.tally.dials++
 			t.since = now
 			st.trunks = append(st.trunks, t)
 		default:
@@ -192,13 +180,10 @@ func (m *mux) serve(st *station, now time.Duration) {
 
 // send gives a request to a trunk that has a place reserved for it.
 func (m *mux) send(st *station, t *trunk, f *flight) {
-	now := m.clock.Now()
-	f.depart(now)
 	f.x.Reused = t.used
 	t.used = true
 	t.inFlight++
-	f.boarded = now
-	m.wrote(f, now, now)
+	m.sending(f, m.clock.Now())
 	m.readers.Go(func() { m.exchange(st, t, f) })
 }
 
@@ -209,9 +194,9 @@ var errOverdue = errors.New("overdue")
 func (m *mux) exchange(st *station, t *trunk, f *flight) {
 	ctx, cancel := context.WithCancelCause(m.dialing)
 	defer cancel(nil)
-	m.setOut(f)
-	watch := time.AfterFunc(m.until(f)-m.clock.Now(), func() { cancel(errOverdue) })
-	defer watch.Stop()
+	f.depart(m.clock.Now()) // just before the first byte, later than the pacer gave it to the trunk
+	watch := newAlarm(m.clock, m.until(f), func() { cancel(errOverdue) })
+	defer watch.stop()
 	var written atomic.Int64
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
 		if i.Err == nil {
@@ -233,16 +218,8 @@ func (m *mux) exchange(st *station, t *trunk, f *flight) {
 	m.part(st, t, f, v)
 }
 
-// setOut takes note of the moment just before the first byte, which the goroutine has come to later than the pacer.
-func (m *mux) setOut(f *flight) {
-	f.sent = m.clock.Now()
-	if f.x.Attempts == 1 {
-		f.began, f.x.FirstWrite = f.sent, record.At(f.sent)
-	}
-}
-
 // take reads a reply to its end.
-func (m *mux) take(ctx context.Context, f *flight, reply *http.Response, watch *time.Timer) verdict {
+func (m *mux) take(ctx context.Context, f *flight, reply *http.Response, watch *alarm) verdict {
 	f.kernel, f.user, f.stamped = m.clock.Now(), m.clock.Now(), false
 	if err := f.resp.Open(reply.StatusCode, reply.Header); err != nil {
 		return f.broken(err)
@@ -250,7 +227,7 @@ func (m *mux) take(ctx context.Context, f *flight, reply *http.Response, watch *
 	buf := m.buffers.Get().(*[readBytes]byte)
 	defer m.buffers.Put(buf)
 	for {
-		watch.Reset(m.until(f) - m.clock.Now())
+		watch.set(m.until(f))
 		n, err := reply.Body.Read(buf[:])
 		at := m.clock.Now()
 		if n > 0 {
@@ -259,9 +236,7 @@ func (m *mux) take(ctx context.Context, f *flight, reply *http.Response, watch *
 			if bad != nil {
 				return f.broken(bad)
 			}
-			if f.answer.Terminated && !f.lingers {
-				f.lingers, f.giveUp = true, at+lingerFor
-			}
+			f.linger(at)
 		}
 		switch {
 		case err == io.EOF:
@@ -276,12 +251,11 @@ func (m *mux) take(ctx context.Context, f *flight, reply *http.Response, watch *
 func (m *mux) failed(ctx context.Context, f *flight, at time.Duration, err error) verdict {
 	switch {
 	case errors.Is(context.Cause(ctx), errOverdue):
-		_, cause := f.patience(&m.run.limits)
-		return verdict{cause: cause, at: at, err: m.run.limits.text(cause)}
+		return f.overdue(&m.run.limits, at)
 	case ctx.Err() != nil:
 		return m.run.severed(at)
 	case !f.resp.Started() && refusal(err) != nil:
-		return verdict{cause: record.CauseTLS, at: at, err: refusal(err).Error()}
+		return shutOut(at, err)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		if !f.resp.Started() {
 			return f.peerClosed(at)
@@ -322,10 +296,7 @@ func (m *mux) part(st *station, t *trunk, f *flight, v verdict) {
 	now := m.clock.Now()
 	t.inFlight--
 	t.since = now
-	if f.x.Attempts == 1 { // it set out later than it was given to the trunk
-		m.gauge.leave(f.x.Stage, f.boarded)
-		m.gauge.enter(f.x.Stage, f.began)
-	}
+	m.wroteAt(f, f.sent)
 	m.conclude(f, v, now)
 	m.serve(st, now)
 	m.sendOn(now)

@@ -62,3 +62,16 @@ func (f *flight) patience(l *limits) (until time.Duration, cause record.Cause) {
 	apply(l.total, f.began, record.CauseTimeoutTotal)
 	return until, cause
 }
+
+// overdue says how f ends, which is out of patience.
+func (f *flight) overdue(l *limits, at time.Duration) verdict {
+	_, cause := f.patience(l)
+	return verdict{cause: cause, at: at, err: l.text(cause)}
+}
+
+// linger limits the wait for the end of a reply whose end marker has come.
+func (f *flight) linger(now time.Duration) {
+	if f.answer.Terminated && !f.lingers {
+		f.lingers, f.giveUp = true, now+lingerFor
+	}
+}

@@ -61,8 +61,19 @@ func (f *flight) pause() (wait time.Duration, ok bool) {
 	return 0, false
 }
 
-// retain keeps the bytes of a request that may have to be sent again.
-func (f *flight) retain(request []byte) { f.request = append(f.request[:0], request...) }
+// retain keeps the bytes of a request, unless it has them.
+func (f *flight) retain(request []byte) {
+	if len(f.request) == 0 {
+		f.request = append(f.request, request...)
+	}
+}
+
+// keep retains a request that may have to be sent again.
+func (s *shard) keep(f *flight, request []byte) {
+	if s.run.cfg.Retries > 0 {
+		f.retain(request)
+	}
+}
 
 // conclude records a flight that has been closed as v says, unless it is to be sent again.
 func (s *shard) conclude(f *flight, v verdict, now time.Duration) {
@@ -134,7 +145,7 @@ func (s *shard) refused(f *flight, cause error) {
 		f.x.Delay = record.DelayFileLimit
 	}
 	f.try()
-	v := verdict{cause: connectCause(cause), at: now, err: s.run.connecting(f.server, cause)}
+	v := verdict{cause: connectCause(cause), at: now, err: unreached{s.run.places[f.server].text, cause}.Error()}
 	f.close(v)
 	s.conclude(f, v, now)
 }

@@ -36,6 +36,9 @@ type shard struct {
 	duty   duty
 	gauge  gauge
 	window *window
+	warmed int64         // connections dialled before the start
+	step   time.Duration // largest step of the calendar clock
+	usage  record.Loop   // of the whole run, once it is over
 	spare  []*flight
 	reader dialect.Reader // shared by all flights; nil where each needs its own
 }
@@ -286,21 +289,46 @@ func (s *shard) board(j *job, due, issued time.Duration, delay record.Delay) *fl
 		}
 	}
 	f.begin(j, due, issued, delay)
-	if s.run.cfg.Retries > 0 {
-		f.retain(j.bytes)
-	}
 	return f
 }
 
 // wrote takes note of the first write of an attempt, on a connection that was there at ready.
 func (s *shard) wrote(f *flight, ready, first time.Duration) {
+	s.sending(f, ready)
+	s.wroteAt(f, first)
+}
+
+// sending takes note of an attempt that is about to be written, on a connection that was there at ready.
+func (s *shard) sending(f *flight, ready time.Duration) {
 	s.tally.enter(f)
+	if _, again := f.x.ConnReady.Get(); !again {
+		f.x.ConnReady = record.At(ready)
+		s.tally.sent++
+	}
+}
+
+// wroteAt takes note of the moment of that write.
+func (s *shard) wroteAt(f *flight, first time.Duration) {
 	if _, again := f.x.FirstWrite.Get(); !again {
-		f.x.ConnReady, f.x.FirstWrite = record.At(ready), record.At(first)
-		s.tally.wrote(first - f.x.Due)
+		f.x.FirstWrite = record.At(first)
+		s.tally.slip.add(first - f.x.Due)
 		s.gauge.enter(f.x.Stage, first)
 	}
 }
 
 // idleHands reports that no more jobs will come.
 func (s *shard) idleHands() bool { return s.run.feeder.done.Load() && s.ring.first() == nil }
+
+// settleUp hands the last records over and closes the account, in which u is what the engine knows of itself.
+func (s *shard) settleUp(u record.Loop) {
+	s.rec.close()
+	s.window.publish(&s.tally)
+	t := &s.tally
+	u.Sent, u.Reads, u.Events, u.Dials, u.DialsInRun, u.MaxInFlight = t.sent, t.reads, t.events, t.dials, t.dials-s.warmed, t.maxInFlight
+	u.Mistyped, u.Packed, u.NotStreamed, u.ClosedEarly = t.odd.mistyped, t.odd.packed, t.odd.notStreamed, s.closedEarly()
+	u.Work, u.InFlightNs = s.duty.whole(), s.gauge.total()
+	s.usage = u
+}
+
+func (s *shard) account() record.Loop     { return s.usage }
+func (s *shard) clockStep() time.Duration { return s.step }

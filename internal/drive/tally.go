@@ -75,12 +75,6 @@ func (o oddities) warnings() (all []string) {
 	return all
 }
 
-// wrote takes in a request that was just written for the first time.
-func (t *tally) wrote(slip time.Duration) {
-	t.sent++
-	t.slip.add(slip)
-}
-
 // enter counts f among those in flight until it leaves, waits between its attempts included.
 func (t *tally) enter(f *flight) {
 	if !f.counted {
