@@ -18,7 +18,7 @@ import (
 	"tare/internal/record"
 )
 
-// crew is one shard of engine N: a pacer, and a goroutine for each connection that reads its replies. Whoever finds a
+// crew is one shard of engine goroutine: a pacer, and a goroutine for each connection that reads its replies. Whoever finds a
 // request due, the pacer or a reader whose connection has come free, writes it at once; a lock keeps them apart.
 type crew struct {
 	mu sync.Mutex // guards everything down to berths

@@ -1,8 +1,8 @@
 // Package drive carries a plan out on this machine. It owns every goroutine and thread of a run.
 //
-// Three engines send and receive. Engine E is an epoll loop per core for plaintext HTTP/1.1 on Linux; engine N is a goroutine
-// per connection, for TLS and other systems; engine H is a goroutine per request, for HTTP/2. All feed the same parser and
-// write the same records.
+// Three engines send and receive. Engine epoll is an event loop per core for plaintext HTTP/1.1 on Linux; engine goroutine has one
+// for each connection, for TLS and other systems; engine http2 has one for each request. All feed the same parser and write the same
+// records.
 package drive
 
 import (
@@ -51,9 +51,9 @@ type Config struct {
 	Connections int           // dialled before the start; 0 to choose
 	Spin        time.Duration // busy wait before each due time
 	Burden      time.Duration // busy work added to each event on its loop's thread, to show what that does; engine epoll only
-	Timers      bool          // pace engine N with Go's timers: up to 1 ms late, but driven by virtual time
+	Timers      bool          // for tests in virtual time, which the kernel's waits know nothing of: engines goroutine and http2 pace with Go's timers, up to 1 ms late
 
-	Dial  func(ctx context.Context) (net.Conn, error) // of engine N; nil to connect to the server's Address
+	Dial  func(ctx context.Context) (net.Conn, error) // of engine goroutine; nil to connect to the server's Address
 	Cut   <-chan struct{}                             // closed to end what is in flight at once; may be nil
 	Ready func(*record.Manifest) error                // called once, beside the first requests: disks are slow; may be nil
 	Watch func(Progress)                              // called four times a second; may be nil
@@ -110,7 +110,7 @@ const stampsWithin = 500 * time.Millisecond
 // startLead is the time between the end of the preparations and offset 0, for the first requests to be made ready in.
 const startLead = 20 * time.Millisecond
 
-// sender is one shard of either engine.
+// sender is one shard of any of the engines.
 type sender interface {
 	warm(ctx context.Context, connections []int, limit time.Duration) error // to each server
 	carry()                                                                 // until its slice of the plan is done; closes its connections
@@ -119,7 +119,8 @@ type sender interface {
 	clockStep() time.Duration
 }
 
-// run is what the senders of one run share. Nothing in it changes on the way of a request.
+// run is what the senders of one run share. On the way of a request nothing in it changes but counters of the timeline, by atomic
+// additions.
 type run struct {
 	cfg     Config
 	plan    *plan.Plan

@@ -143,7 +143,7 @@ func engines(t *testing.T, f func(t *testing.T, engine string)) {
 	for _, e := range []string{drive.EngineEpoll, drive.EngineGoroutine} {
 		t.Run(e, func(t *testing.T) {
 			if e == drive.EngineEpoll && !drive.HasEpoll() {
-				t.Skip("this system has no engine E")
+				t.Skip("this system has no engine epoll")
 			}
 			f(t, e)
 		})

@@ -18,8 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loop is one event loop of engine E: a thread with its own epoll, connections, slice of the schedule and records.
-// It shares nothing with other loops on the way of a request.
+// loop is one event loop of engine epoll: a thread with its own epoll, connections, slice of the schedule and records.
+// On the way of a request it shares nothing with other loops but counters of the timeline: atomic additions, for requests of sessions and
+// of closed stages.
 type loop struct {
 	shard
 
@@ -572,7 +573,7 @@ func (l *loop) keepHouse(now time.Duration) {
 	}
 }
 
-// epollWorks reports why this kernel cannot run engine E, or nil.
+// epollWorks reports why this kernel cannot run engine epoll, or nil.
 func epollWorks() error {
 	ts := unix.Timespec{}
 	_, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, ^uintptr(0), 0, 0, uintptr(unsafe.Pointer(&ts)), 0, 0)

@@ -43,13 +43,14 @@ type flight struct {
 	request []byte        // kept while it may have to be sent again
 	counted bool          // it is one of those in flight
 	fresh   bool          // of a flight that waits to be sent again: on a new connection
-	waits   time.Duration // for a connection since; engine H
+	waits   time.Duration // for a connection since; engine http2
 
 	merged       int64        // events that were
 	reading, lag record.Spans // kept here by the engines without loops
 
-	// Of engine N:
-	armed   time.Duration // moment of the read deadline
+	armed time.Duration // moment of the read deadline; engine goroutine
+
+	// Of engines goroutine and http2:
 	lingers bool          // its end marker has come, the end of its reply not yet
 	giveUp  time.Duration // and until when that is waited for
 }

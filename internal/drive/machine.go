@@ -119,5 +119,5 @@ func Choose(cfg Config, p *plan.Plan) (record.Client, error) {
 	return r.client(), err
 }
 
-// HasEpoll reports whether engine E runs on this system.
+// HasEpoll reports whether engine epoll runs on this system.
 func HasEpoll() bool { return epollWorks() == nil }

@@ -14,7 +14,7 @@ import (
 	"tare/internal/record"
 )
 
-// mux is one shard of engine H, which speaks HTTP/2: a crew whose requests share connections, with a goroutine for each
+// mux is one shard of engine http2: a crew whose requests share connections, with a goroutine for each
 // request. What the connections carry is the standard library's affair, so that no stamp of the kernel can be told to belong
 // to one request: events have the time at which their bytes were handed out.
 type mux struct {

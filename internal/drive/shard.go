@@ -3,7 +3,6 @@ package drive
 import (
 	"errors"
 	"math"
-	"slices"
 	"syscall"
 	"time"
 
@@ -20,7 +19,7 @@ type shard struct {
 	ring  *ring
 	rec   recorder
 
-	freed      []time.Duration // moments at which a closed stage's next requests are due, the earliest first
+	freed      agenda[struct{}] // moments at which a closed stage's next requests are due
 	freedStage int
 	blocked    record.Delay  // what held the first job up last
 	blockedAt  time.Duration // and when
@@ -126,16 +125,14 @@ func (s *shard) due(j *job) (at time.Duration, known bool) {
 		return start + j.due, true
 	}
 	if s.freedStage != j.stage {
-		s.freedStage, s.freed = j.stage, s.freed[:0]
+		s.freedStage, s.freed = j.stage, agenda[struct{}]{}
 		begin := s.run.plan.Begins(j.stage)
 		for i := range s.share(stage.Concurrency) {
 			s.free(start + begin(s.id+i*s.run.loops))
 		}
 	}
-	if len(s.freed) == 0 {
-		return 0, false
-	}
-	return s.freed[0], true
+	at, _ = s.freed.first()
+	return at, !s.freed.empty()
 }
 
 // full reports that the declared in-flight limit holds j back; coming requests have a connection dialled for them.
@@ -179,7 +176,7 @@ func (s *shard) occupy(j *job, due time.Duration) {
 	case j.turn > 0:
 		s.run.time.fallen(j.stage, 1, due)
 	case s.run.time.stages[j.stage].Closed:
-		s.freed = append(s.freed[:0], s.freed[1:]...)
+		s.freed.done()
 	}
 	if s.run.time.byTime(j.stage) {
 		s.run.time.planned[j.stage].Add(1)
@@ -187,10 +184,7 @@ func (s *shard) occupy(j *job, due time.Duration) {
 }
 
 // free makes a place's next request due at a moment. With think times a reply that came later may be followed sooner.
-func (s *shard) free(at time.Duration) {
-	i, _ := slices.BinarySearch(s.freed, at+1)
-	s.freed = slices.Insert(s.freed, i, at)
-}
+func (s *shard) free(at time.Duration) { s.freed.add(at, 0, struct{}{}) }
 
 // vacate has the next turn of f's session made. After the last one it gives a place of a closed stage free, its next request due
 // when the think time after the reply is over, and opens the next stage when this was the last session of its own.

@@ -1,4 +1,5 @@
-// Package record holds the facts of a run: what was planned, sent and received, and when. Nothing in it is derived.
+// Package record holds the facts of a run: what was planned, sent and received, and when. Nothing in it is derived but
+// Work.Replayed, which only the loop that saw the reads can work out.
 package record
 
 import "time"

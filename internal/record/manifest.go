@@ -71,7 +71,7 @@ type Stage struct {
 // Target is where the load went.
 type Target struct {
 	URL      string   `json:"url"`               // as it was given, without user info or secret query values
-	Servers  []string `json:"servers,omitempty"` // its URLs: request n went to number n modulo how many there are
+	Servers  []string `json:"servers,omitempty"` // its URLs; ServerOf says which of them a session went to
 	Model    string   `json:"model"`
 	Endpoint string   `json:"endpoint"`
 	Stream   bool     `json:"stream"`
@@ -81,7 +81,7 @@ type Target struct {
 
 // Client is how the load was sent.
 type Client struct {
-	Engine       string `json:"engine"` // "epoll" or "goroutine"
+	Engine       string `json:"engine"` // "epoll", "goroutine" or "http2"
 	Loops        int    `json:"loops"`
 	GOMAXPROCS   int    `json:"gomaxprocs"`
 	KernelStamps bool   `json:"kernel_stamps"`

@@ -44,7 +44,7 @@ func (c *Counts) Add(n int64) {
 }
 
 // Work is what one event loop had to handle, how long that took and how long it had to wait, as it happened. Engines without
-// loops of their own know Reading and Lag only.
+// loops of their own know Reading, Lag and Merged only.
 type Work struct {
 	Reading Spans `json:"reading"` // each read of a reply: from when the loop took the socket up to when its events were read
 	Sending Spans `json:"sending"` // each request: looking it up and writing it

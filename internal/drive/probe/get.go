@@ -25,7 +25,6 @@ const (
 
 // get is the reply to a plain question.
 type get struct {
-	path     string
 	status   int // 0 when none came
 	header   http.Header
 	body     []byte
@@ -92,7 +91,7 @@ func (p *prober) client() *http.Client {
 }
 
 func (p *prober) get(ctx context.Context, client *http.Client, base, path string) get {
-	g := get{path: path}
+	var g get
 	ctx, cancel := p.limit(ctx)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)

@@ -67,8 +67,8 @@ func (f *fields) set(h *Head, name, value []byte) error {
 	case is(name, "content-type"):
 		media, _, _ := bytes.Cut(value, []byte(";"))
 		media = bytes.Trim(media, " \t")
-		h.Lines = is(media, "application/x-ndjson") || is(media, "application/ndjson")
-		h.EventStream = h.Lines || is(media, "text/event-stream")
+		h.lines = is(media, "application/x-ndjson") || is(media, "application/ndjson")
+		h.eventStream = h.lines || is(media, "text/event-stream")
 	case is(name, "content-encoding"):
 		if len(value) > 0 && !is(value, "identity") {
 			h.Encoding = strings.ToLower(string(value))
@@ -97,10 +97,10 @@ func setLength(h *Head, value []byte) error {
 		if !ok {
 			return fmt.Errorf("content-length %q is not a length", part[:min(len(part), 64)])
 		}
-		if h.Length >= 0 && h.Length != n {
-			return fmt.Errorf("content-length is both %d and %d", h.Length, n)
+		if h.length >= 0 && h.length != n {
+			return fmt.Errorf("content-length is both %d and %d", h.length, n)
 		}
-		h.Length = n
+		h.length = n
 	}
 	return nil
 }

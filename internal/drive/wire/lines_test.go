@@ -83,11 +83,11 @@ func TestRepliesOfLinesReadAtEverySplit(t *testing.T) {
 		head              Head
 		calls             []string
 	}{
-		{"chunked", "application/x-ndjson", "Transfer-Encoding: chunked\r\n\r\n" + chunked(body, 5), Head{Length: -1, KeepAlive: true, EventStream: true, Lines: true}, two},
-		{"parameters and case", "Application/NDJSON ; charset=utf-8", "Transfer-Encoding: chunked\r\n\r\n" + chunked(body, 8), Head{Length: -1, KeepAlive: true, EventStream: true, Lines: true}, two},
-		{"until close", "application/x-ndjson", "\r\n" + body[:len(body)-1], Head{Length: -1, EventStream: true, Lines: true}, two},
-		{"JSON is a document", "application/json", "Content-Length: 16\r\n\r\n" + body, Head{Length: 16, KeepAlive: true}, []string{"body " + body}},
-		{"coded", "application/x-ndjson", "Content-Encoding: br\r\nContent-Length: 16\r\n\r\n" + body, Head{Length: 16, KeepAlive: true, Encoding: "br"}, []string{"body " + body}},
+		{"chunked", "application/x-ndjson", "Transfer-Encoding: chunked\r\n\r\n" + chunked(body, 5), Head{length: -1, keepAlive: true, eventStream: true, lines: true}, two},
+		{"parameters and case", "Application/NDJSON ; charset=utf-8", "Transfer-Encoding: chunked\r\n\r\n" + chunked(body, 8), Head{length: -1, keepAlive: true, eventStream: true, lines: true}, two},
+		{"until close", "application/x-ndjson", "\r\n" + body[:len(body)-1], Head{length: -1, eventStream: true, lines: true}, two},
+		{"JSON is a document", "application/json", "Content-Length: 16\r\n\r\n" + body, Head{length: 16, keepAlive: true}, []string{"body " + body}},
+		{"coded", "application/x-ndjson", "Content-Encoding: br\r\nContent-Length: 16\r\n\r\n" + body, Head{length: 16, keepAlive: true, Encoding: "br"}, []string{"body " + body}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.head.Status = 200

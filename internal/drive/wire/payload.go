@@ -16,10 +16,10 @@ const (
 func (r *Response) Expect(f Framing) { r.expect = f }
 
 // Framed reports whether the body is taken apart into events, be it because its first bytes say so.
-func (r *Response) Framed() bool { return r.framed }
+func (r *Response) Framed() bool { return r.state > inFields && r.head.eventStream }
 
 // Mistyped reports whether the body is a stream of events although its Content-Type is another.
-func (r *Response) Mistyped() bool { return r.framed && r.mistyped }
+func (r *Response) Mistyped() bool { return r.mistyped && r.head.eventStream }
 
 // frame decides how the body is framed, now that the header block is complete. Only a reply with status 200 is: any other
 // is evidence, to be kept as it came.
@@ -29,20 +29,20 @@ func (r *Response) frame() {
 		h.Unpacked, r.packed = true, newUnpacker(r.plain)
 	}
 	if h.Status != 200 || h.Encoding != "" && !h.Unpacked {
-		h.EventStream, h.Lines = false, false
+		h.eventStream, h.lines = false, false
 		return
 	}
-	typed := h.EventStream
+	typed := h.eventStream
 	switch r.expect {
 	case AsEvents:
-		h.EventStream, h.Lines = true, false
+		h.eventStream, h.lines = true, false
 	case AsLines:
-		h.EventStream, h.Lines = true, true
+		h.eventStream, h.lines = true, true
 	case AsDocument:
-		h.EventStream, h.Lines = false, false
+		h.eventStream, h.lines = false, false
 	}
-	r.framed, r.mistyped = h.EventStream, !typed
-	r.unsure = !h.EventStream && r.expect == ByType
+	r.mistyped = !typed
+	r.unsure = !h.eventStream && r.expect == ByType
 }
 
 // body takes body bytes.
@@ -61,9 +61,9 @@ func (r *Response) plain(b []byte) error {
 		}
 	}
 	switch {
-	case r.framed && r.head.Lines:
+	case r.head.lines:
 		return r.lines.Feed(b)
-	case r.framed:
+	case r.head.eventStream:
 		return r.events.Feed(b)
 	}
 	r.piece = true
@@ -86,7 +86,7 @@ func (r *Response) sniff(b []byte) []byte {
 		r.line = append(r.line[:0], b...)
 		return nil
 	}
-	r.unsure, r.framed, r.mistyped, r.head.EventStream = false, fits, fits, fits
+	r.unsure, r.mistyped, r.head.eventStream = false, fits, fits
 	return b
 }
 
@@ -125,9 +125,9 @@ func (r *Response) endBody() error {
 		}
 	}
 	switch {
-	case r.framed && r.head.Lines:
+	case r.head.lines:
 		return r.lines.EOF()
-	case r.framed:
+	case r.head.eventStream:
 		return r.events.EOF()
 	}
 	return nil

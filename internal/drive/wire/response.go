@@ -25,7 +25,6 @@ type Response struct {
 	started  bool  // a byte of the reply has come
 	expect   Framing
 	packed   *unpacker // undoes the body's coding; nil without one
-	framed   bool      // the body goes through events or lines
 	mistyped bool      // its type says that it should not
 	unsure   bool      // its first bytes are still to say whether it does
 	piece    bool      // a byte of an unframed body has come
@@ -46,15 +45,16 @@ type Sink interface {
 
 // Head is what a reply's header block says.
 type Head struct {
-	Status      int
-	EventStream bool   // the body is read as a stream of events: server-sent ones, or lines of JSON
-	Lines       bool   // as lines of JSON
-	Encoding    string // Content-Encoding in lower case when it is neither absent nor identity
-	Unpacked    bool   // the Encoding is undone: events and body are as they were before it
-	KeepAlive   bool   // the connection may be used again after this reply
-	Length      int64  // body bytes announced; -1 when chunked or until close
-	Location    string // of a redirect
-	RetryAfter  string // Retry-After as sent: seconds or a date; "250ms" for a lone retry-after-ms
+	Status     int
+	Encoding   string // Content-Encoding in lower case when it is neither absent nor identity
+	Unpacked   bool   // the Encoding is undone: events and body are as they were before it
+	Location   string // of a redirect
+	RetryAfter string // Retry-After as sent: seconds or a date; "250ms" for a lone retry-after-ms
+
+	eventStream bool  // the body is read as a stream of events: server-sent ones, or lines of JSON
+	lines       bool  // as lines of JSON
+	keepAlive   bool  // the connection may be used again after this reply
+	length      int64 // body bytes announced; -1 when chunked or until close
 }
 
 // state is the part of the reply that the next byte belongs to.
@@ -86,7 +86,7 @@ func (r *Response) Reset(s Sink) {
 	r.Release()
 	r.events.Reset(s)
 	r.lines.Reset(s)
-	*r = Response{sink: s, expect: r.expect, events: r.events, lines: r.lines, line: shrunk(r.line), head: Head{Length: -1}}
+	*r = Response{sink: s, expect: r.expect, events: r.events, lines: r.lines, line: shrunk(r.line), head: Head{length: -1}}
 }
 
 // Release gives up what a reply holds that will not be read to its end. It must be called for such a one, unless Reset is.
@@ -116,7 +116,7 @@ func (r *Response) Open(status int, header map[string][]string) error {
 			}
 		}
 	}
-	r.head.KeepAlive, r.state = false, untilClose
+	r.head.keepAlive, r.state = false, untilClose
 	r.frame()
 	r.sink.Head(&r.head)
 	return nil
@@ -159,9 +159,9 @@ func (r *Response) Pending() bool {
 		return false
 	case r.state <= inFields:
 		return r.started
-	case r.framed && r.head.Lines:
+	case r.head.lines:
 		return r.lines.Pending()
-	case r.framed:
+	case r.head.eventStream:
 		return r.events.Pending()
 	}
 	return r.piece || r.unsure && len(r.line) > 0
@@ -171,7 +171,7 @@ func (r *Response) Pending() bool {
 func (r *Response) Started() bool { return r.started }
 
 // KeepAlive reports whether the connection may carry another request: the reply is complete and nobody asked to close.
-func (r *Response) KeepAlive() bool { return r.state == complete && r.head.KeepAlive }
+func (r *Response) KeepAlive() bool { return r.state == complete && r.head.keepAlive }
 
 // step consumes bytes of one state and returns the others.
 func (r *Response) step(b []byte) ([]byte, error) {
@@ -246,14 +246,14 @@ func (r *Response) endHead() error {
 		return errors.New("the server switched protocols unasked")
 	}
 	if r.head.Status < 200 {
-		r.head, r.fields, r.state = Head{Length: -1}, fields{}, inStatus
+		r.head, r.fields, r.state = Head{length: -1}, fields{}, inStatus
 		return nil
 	}
 	bodiless := r.head.Status == 204 || r.head.Status == 304
 	r.delimit(bodiless)
 	r.frame()
 	r.sink.Head(&r.head)
-	if bodiless || r.head.Length == 0 {
+	if bodiless || r.head.length == 0 {
 		return r.endBody()
 	}
 	return nil
@@ -261,18 +261,18 @@ func (r *Response) endHead() error {
 
 func (r *Response) delimit(bodiless bool) {
 	f := &r.fields
-	r.head.KeepAlive = f.persistent()
+	r.head.keepAlive = f.persistent()
 	switch {
 	case bodiless:
-		r.head.Length = 0
+		r.head.length = 0
 	case f.chunked:
 		// A length beside chunks, or chunks from HTTP/1.0, is a faulty framing: read it, then close.
-		r.head.KeepAlive = r.head.KeepAlive && r.head.Length < 0 && !f.http10
-		r.head.Length, r.state = -1, inSize
-	case r.head.Length >= 0:
-		r.left, r.state = r.head.Length, inLength
+		r.head.keepAlive = r.head.keepAlive && r.head.length < 0 && !f.http10
+		r.head.length, r.state = -1, inSize
+	case r.head.length >= 0:
+		r.left, r.state = r.head.length, inLength
 	default:
-		r.head.KeepAlive, r.state = false, untilClose
+		r.head.keepAlive, r.state = false, untilClose
 	}
 }
 

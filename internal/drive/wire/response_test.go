@@ -49,7 +49,7 @@ func chunked(body string, n int) string {
 
 func TestRepliesReadAtEverySplit(t *testing.T) {
 	stream := func(h Head, calls ...string) []string {
-		h.EventStream = true
+		h.eventStream = true
 		return append([]string{fmt.Sprintf("head %+v", h)}, calls...)
 	}
 	two := []string{ev("", "a"), ev("", "b")}
@@ -60,8 +60,8 @@ func TestRepliesReadAtEverySplit(t *testing.T) {
 		}
 		return calls
 	}
-	open := Head{Status: 200, Length: -1, KeepAlive: true}
-	closing := Head{Status: 200, Length: -1}
+	open := Head{Status: 200, length: -1, keepAlive: true}
+	closing := Head{Status: 200, length: -1}
 	for _, c := range []struct {
 		name, bytes string
 		want        []string
@@ -77,23 +77,23 @@ func TestRepliesReadAtEverySplit(t *testing.T) {
 		{"no last chunk", eventHead + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: a\n\n\r\n8\r\ndata: b\n\r\n", stream(open, two[0]), "", false, io.ErrUnexpectedEOF},
 		{"no end of trailer", eventHead + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: a\n\n\r\n0\r\n", stream(open, two[0]), "", false, io.ErrUnexpectedEOF},
 		{"until close", eventHead + "\r\ndata: a\n\ndata: b\n", stream(closing, two...), "", false, nil},
-		{"length", eventHead + "Content-Length: 18\r\n\r\ndata: a\n\ndata: b\n\nHTTP", stream(Head{Status: 200, Length: 18, KeepAlive: true}, two...), "HTTP", true, nil},
-		{"length cut", eventHead + "Content-Length: 18\r\n\r\ndata: a\n\n", stream(Head{Status: 200, Length: 18, KeepAlive: true}, two[0]), "", false, io.ErrUnexpectedEOF},
+		{"length", eventHead + "Content-Length: 18\r\n\r\ndata: a\n\ndata: b\n\nHTTP", stream(Head{Status: 200, length: 18, keepAlive: true}, two...), "HTTP", true, nil},
+		{"length cut", eventHead + "Content-Length: 18\r\n\r\ndata: a\n\n", stream(Head{Status: 200, length: 18, keepAlive: true}, two[0]), "", false, io.ErrUnexpectedEOF},
 		{"connection: close", eventHead + "Connection: foo, Close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked("data: a\n\ndata: b\n\n", 99), stream(closing, two...), "", false, nil},
 		{"last of a connection", eventHead + "Keep-Alive: timeout=5, max=0\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked("data: a\n\ndata: b\n\n", 99), stream(closing, two...), "", false, nil},
-		{"HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", doc(Head{Status: 200, Length: 2}, "ok"), "", false, nil},
-		{"HTTP/1.0 kept", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok", doc(Head{Status: 200, Length: 2, KeepAlive: true}, "ok"), "", true, nil},
+		{"HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", doc(Head{Status: 200, length: 2}, "ok"), "", false, nil},
+		{"HTTP/1.0 kept", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok", doc(Head{Status: 200, length: 2, keepAlive: true}, "ok"), "", true, nil},
 		{"HTTP/1.0 in chunks", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", doc(closing, "ok"), "", false, nil},
 		{"length beside chunks", "HTTP/1.1 200 OK\r\nContent-Length: 99\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", doc(closing, "ok"), "", false, nil},
-		{"interim replies", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\nLocation: /x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", doc(Head{Status: 200, Length: 2, KeepAlive: true}, "ok"), "", true, nil},
-		{"no content", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\nHTTP", doc(Head{Status: 204, KeepAlive: true}, ""), "HTTP", true, nil},
-		{"not modified", "HTTP/1.1 304\r\nContent-Length: 5\r\n\r\n", doc(Head{Status: 304, KeepAlive: true}, ""), "", true, nil},
-		{"empty body", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", doc(Head{Status: 200, KeepAlive: true}, ""), "", true, nil},
-		{"redirect", "HTTP/1.1 307 \r\nLocation:  /elsewhere \r\nContent-Length: 0\r\n\r\n", doc(Head{Status: 307, KeepAlive: true, Location: "/elsewhere"}, ""), "", true, nil},
-		{"overloaded", "HTTP/1.1 429 Too Many Requests\r\nretry-after-ms: 250\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", doc(Head{Status: 429, KeepAlive: true, RetryAfter: "1"}, ""), "", true, nil},
-		{"overloaded, milliseconds", "HTTP/1.1 503 Service Unavailable\r\nretry-after-ms: 250\r\nContent-Length: 0\r\n\r\n", doc(Head{Status: 503, KeepAlive: true, RetryAfter: "250ms"}, ""), "", true, nil},
-		{"coded", eventHead + "Content-Encoding: BR\r\nContent-Length: 9\r\n\r\ndata: a\n\n", []string{fmt.Sprintf("head %+v", Head{Status: 200, Length: 9, KeepAlive: true, Encoding: "br"}), "body data: a\n\n"}, "", true, nil},
-		{"equal lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\nok", doc(Head{Status: 200, Length: 2, KeepAlive: true}, "ok"), "", true, nil},
+		{"interim replies", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\nLocation: /x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", doc(Head{Status: 200, length: 2, keepAlive: true}, "ok"), "", true, nil},
+		{"no content", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\nHTTP", doc(Head{Status: 204, keepAlive: true}, ""), "HTTP", true, nil},
+		{"not modified", "HTTP/1.1 304\r\nContent-Length: 5\r\n\r\n", doc(Head{Status: 304, keepAlive: true}, ""), "", true, nil},
+		{"empty body", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", doc(Head{Status: 200, keepAlive: true}, ""), "", true, nil},
+		{"redirect", "HTTP/1.1 307 \r\nLocation:  /elsewhere \r\nContent-Length: 0\r\n\r\n", doc(Head{Status: 307, keepAlive: true, Location: "/elsewhere"}, ""), "", true, nil},
+		{"overloaded", "HTTP/1.1 429 Too Many Requests\r\nretry-after-ms: 250\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", doc(Head{Status: 429, keepAlive: true, RetryAfter: "1"}, ""), "", true, nil},
+		{"overloaded, milliseconds", "HTTP/1.1 503 Service Unavailable\r\nretry-after-ms: 250\r\nContent-Length: 0\r\n\r\n", doc(Head{Status: 503, keepAlive: true, RetryAfter: "250ms"}, ""), "", true, nil},
+		{"coded", eventHead + "Content-Encoding: BR\r\nContent-Length: 9\r\n\r\ndata: a\n\n", []string{fmt.Sprintf("head %+v", Head{Status: 200, length: 9, keepAlive: true, Encoding: "br"}), "body data: a\n\n"}, "", true, nil},
+		{"equal lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\nok", doc(Head{Status: 200, length: 2, keepAlive: true}, "ok"), "", true, nil},
 		{"nothing", "", nil, "", false, io.ErrUnexpectedEOF},
 		{"cut in the head", "HTTP/1.1 200 OK\r\nContent-Le", nil, "", false, io.ErrUnexpectedEOF},
 	} {
