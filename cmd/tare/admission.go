@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/internal/drive/calibrate"
+	"tare/internal/judge/verdict"
 	"tare/internal/plan"
 	"tare/internal/record"
 )
@@ -42,16 +43,16 @@ func (l *load) admit(ctx context.Context, o admissionOptions, notices io.Writer)
 	}
 	l.admission = &record.Admission{Calibrated: c.Made, Utilisation: use.Share, Of: use.Of}
 	said := describeUse(c, d, use)
-	if use.Share > calibrate.RefuseAbove && !o.allowBiased {
+	if use.Share > verdict.CapacityValid && !o.allowBiased {
 		return misused(errors.New("load: "+said+": its latencies would hold the client's own delays"),
 			"lower the rate, give the client more loops and cores (--loops), or share the plan out; --allow-biased sends it all the same, and the verdict says so")
 	}
 	fmt.Fprintln(notices, "capacity: "+said)
 	switch {
-	case use.Share > calibrate.RefuseAbove:
+	case use.Share > verdict.CapacityValid:
 		l.admission.AllowedBiased = true
 		fallthrough
-	case use.Share > calibrate.WarnAbove:
+	case use.Share > verdict.CapacityCertified:
 		l.target.warnings = append(l.target.warnings, said)
 	}
 	return nil
@@ -83,7 +84,7 @@ func describeUse(c *calibrate.Calibration, d calibrate.Demand, u calibrate.Use) 
 
 // warnOfSteps tells of streams that are too many to be read at once. Whether the server emits them at once is not known before.
 func (l *load) warnOfSteps(c *calibrate.Calibration, d calibrate.Demand) {
-	if u, ok := c.LockStepUse(d); ok && u.Share > calibrate.WarnAbove {
+	if u, ok := c.LockStepUse(d); ok && u.Share > verdict.CapacityCertified {
 		l.target.warnings = append(l.target.warnings, fmt.Sprintf(
 			"if the server decodes its streams in lock-step, %d of them take %.2f of what this machine was calibrated for: more loops read them sooner", d.Streams, u.Share))
 	}

@@ -137,12 +137,6 @@ func share(demand, capacity float64) float64 {
 	return demand / capacity
 }
 
-// The shares above which a run is warned of, and refused.
-const (
-	WarnAbove   = 0.5
-	RefuseAbove = 0.7
-)
-
 // Store is a directory of calibrations.
 type Store struct{ Dir string }
 

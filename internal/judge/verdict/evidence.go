@@ -19,7 +19,6 @@ type Evidence struct {
 	Queues      []Queue         // of loops with a thread of their own and kernel stamps
 	PlanIDs     record.PlanIDs
 	FixedLength bool // replies were to go on to their planned length
-	Runs        int  // of the same load, this one included; 0 counts as one
 
 	Planned    int64 // requests of all stages, warm-up included
 	Recorded   int64 // exchanges in the log, each index counted once

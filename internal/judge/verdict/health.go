@@ -37,8 +37,8 @@ func busiestCore(h *record.Health) (finding, bool) {
 			core, busy = i, c.Busy
 		}
 	}
-	level, strain := against(busy, 0.7, 0.9)
-	return finding{level: level, strain: strain, measured: fmt.Sprintf("core %d at %.2f by %s (limit 0.9)", core, busy, moment(h))}, true
+	level, strain := coreLimits.grade(busy)
+	return finding{level: level, strain: strain, measured: fmt.Sprintf("core %d at %.2f by %s (limit %s)", core, busy, moment(h), plain(coreLimits.valid))}, true
 }
 
 func moment(h *record.Health) string { return span(h.AtMs * 1e6) }
@@ -58,8 +58,8 @@ func stolen(e *Evidence) (all []finding) {
 		if spans == 0 {
 			continue
 		}
-		level, strain := against(took/spans, 0.005, 0.02)
-		all = append(all, finding{level: level, strain: strain, measured: fmt.Sprintf("%.2f %% of five seconds from %s on (limit 2 %%)", 100*took/spans, moment(&part[0]))})
+		level, strain := stealLimits.grade(took / spans)
+		all = append(all, finding{level: level, strain: strain, measured: fmt.Sprintf("%.2f %% of five seconds from %s on (limit %s)", 100*took/spans, moment(&part[0]), percent(stealLimits.valid))})
 	}
 	if len(all) == 0 {
 		return []finding{{level: Unobservable, measured: "not told by this system, or the run has no health.jsonl"}}
@@ -71,7 +71,7 @@ func throttled(h *record.Health) (finding, bool) {
 	if h.Throttling == nil {
 		return finding{}, false
 	}
-	level, strain := against(h.Throttling.StoodMs, 0, 0.01*h.SpanMs)
+	level, strain := throttleLimits.of(h.SpanMs).grade(h.Throttling.StoodMs)
 	return finding{level: level, strain: strain, measured: fmt.Sprintf("stood for %s in %s by %s", span(h.Throttling.StoodMs*1e6), span(h.SpanMs*1e6), moment(h))}, true
 }
 
@@ -80,8 +80,8 @@ func runQueue(e *Evidence) (all []finding) {
 	for i, l := range e.Loops {
 		if l.WallNs > 0 && l.CPUNs > 0 {
 			share := float64(l.RunQueueNs) / float64(l.WallNs)
-			level, strain := against(share, 0.01, 0.05)
-			all = append(all, finding{level: level, strain: strain, measured: fmt.Sprintf("loop %d ready and not running for %.2g %% of the time (limit 5 %%)", i, 100*share)})
+			level, strain := queueLimits.grade(share)
+			all = append(all, finding{level: level, strain: strain, measured: fmt.Sprintf("loop %d ready and not running for %.2g %% of the time (limit %s)", i, 100*share, percent(queueLimits.valid))})
 		}
 	}
 	if len(all) > 0 {
@@ -92,14 +92,14 @@ func runQueue(e *Evidence) (all []finding) {
 			return finding{}, false
 		}
 		share := h.RunQueue.Ms / h.SpanMs
-		level, strain := against(share, 0.01, 0.05)
-		return finding{level: level, strain: strain, measured: fmt.Sprintf("threads ready and not running for %.2g %% of the time by %s (limit 5 %%)", 100*share, moment(h))}, true
+		level, strain := queueLimits.grade(share)
+		return finding{level: level, strain: strain, measured: fmt.Sprintf("threads ready and not running for %.2g %% of the time by %s (limit %s)", 100*share, moment(h), percent(queueLimits.valid))}, true
 	})(e)
 }
 
 func pauses(h *record.Health) (finding, bool) {
-	level, strain := against(h.Pauses.P99Ms, 0.25, 1)
-	return finding{level: level, strain: strain, measured: fmt.Sprintf("p99 %s of %d pauses by %s (limit 1.00ms)", span(h.Pauses.P99Ms*1e6), h.Pauses.N, moment(h))}, true
+	level, strain := pauseLimits.grade(h.Pauses.P99Ms * 1e6)
+	return finding{level: level, strain: strain, measured: fmt.Sprintf("p99 %s of %d pauses by %s (limit %s)", span(h.Pauses.P99Ms*1e6), h.Pauses.N, moment(h), span(pauseLimits.valid))}, true
 }
 
 // scheduler says nothing on loops, which have threads and processors of their own.
@@ -108,8 +108,8 @@ func scheduler(e *Evidence) []finding {
 		return []finding{{level: NotApplicable, measured: "event loops do not wait for Go's scheduler"}}
 	}
 	return overHealth(func(h *record.Health) (finding, bool) {
-		level, strain := against(h.Scheduler.P99Ms, 0.5, 2)
-		return finding{level: level, strain: strain, measured: fmt.Sprintf("p99 %s by %s (limit 2.00ms)", span(h.Scheduler.P99Ms*1e6), moment(h))}, true
+		level, strain := schedulerLimits.grade(h.Scheduler.P99Ms * 1e6)
+		return finding{level: level, strain: strain, measured: fmt.Sprintf("p99 %s by %s (limit %s)", span(h.Scheduler.P99Ms*1e6), moment(h), span(schedulerLimits.valid))}, true
 	})(e)
 }
 
@@ -123,7 +123,7 @@ func room(h *record.Health) (finding, bool) {
 			continue
 		}
 		share := float64(r.of.Used) / float64(r.of.Limit)
-		level, strain := against(share, 0.8, 0.95)
+		level, strain := roomLimits.grade(share)
 		all = append(all, finding{level: level, strain: strain, measured: fmt.Sprintf("%d of %d %s in use by %s", r.of.Used, r.of.Limit, r.what, moment(h))})
 	}
 	return worstOf(all...), len(all) > 0
@@ -142,6 +142,6 @@ func resends(e *Evidence) []finding {
 		return []finding{{level: Unobservable, measured: "not told by this system, or the run has no health.jsonl"}}
 	}
 	share := float64(again) / float64(max(sent, 1))
-	level, strain := against(share, 0.001, 0.01)
-	return []finding{{level: level, strain: strain, measured: fmt.Sprintf("%d of %d segments (limit 1 %%)", again, sent)}}
+	level, strain := resendLimits.grade(share)
+	return []finding{{level: level, strain: strain, measured: fmt.Sprintf("%d of %d segments (limit %s)", again, sent, percent(resendLimits.valid))}}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"tare/internal/judge/stats"
 )
 
 // planIDs asks for the hashes that others can hold a repetition against.
@@ -33,7 +35,7 @@ func arrivals(e *Evidence, s *Stage) finding {
 			continue
 		}
 		off := math.Abs(d.Sent - d.Planned)
-		level, strain := against(off, max(0.05*d.Planned, 0.05), max(0.2*d.Planned, 0.2))
+		level, strain := arrivalLimits.at(d.Planned).grade(off)
 		all = append(all, finding{level: level, strain: strain, measured: fmt.Sprintf("dispersion over %s: %.3g sent, %.3g planned", d.Span, d.Sent, d.Planned)})
 	}
 	if len(all) == 0 {
@@ -51,19 +53,18 @@ func outputs(e *Evidence, s *Stage) finding {
 		return finding{level: Unobservable, measured: "the server counted the tokens of no reply"}
 	}
 	share := float64(s.OtherLengths) / float64(s.Lengths)
-	level, strain := against(share, 0.001, 0.001)
+	level, strain := lengthLimits.grade(share)
 	return finding{level: level, strain: strain, measured: fmt.Sprintf("%d of %d replies of another length", s.OtherLengths, s.Lengths)}
 }
 
 // models asks whether the wait of a loop is that of a queue. Waits too short to matter need no explanation.
 func models(e *Evidence) (all []finding) {
-	const matters = 0.2 // ms
 	for i, q := range e.Queues {
 		f := finding{level: ValidLevel, measured: fmt.Sprintf("loop %d waits %s in the mean, which needs no explanation", i, span(q.WaitMs*1e6))}
 		switch {
 		case q.Close:
 			f = finding{level: CertifiedLevel, measured: fmt.Sprintf("loop %d waits %s in the mean, %.2g times that by %s", i, span(q.WaitMs*1e6), q.Ratio, q.Fits)}
-		case q.WaitMs >= matters:
+		case q.WaitMs*1e6 >= mattersNs:
 			f.level, f.strain = Failed, q.WaitMs
 			f.measured = fmt.Sprintf("loop %d waits %s in the mean, which no model explains", i, span(q.WaitMs*1e6))
 		}
@@ -91,7 +92,7 @@ func balance(e *Evidence, s *Stage) finding {
 	case !s.Balance.Known:
 		return finding{level: Unobservable, measured: "the manifest holds no gauge"}
 	}
-	level, strain := against(s.Balance.Gap, 0.001, 0.001)
+	level, strain := balanceLimits.grade(s.Balance.Gap)
 	return finding{level: level, strain: strain, measured: fmt.Sprintf("%.4g in flight by the gauge, %.4g by the records, %.2g %% apart", s.Balance.Gauge, s.Balance.Records, 100*s.Balance.Gap)}
 }
 
@@ -102,7 +103,7 @@ func warmup(e *Evidence, s *Stage) finding {
 	text := fmt.Sprintf("declared %s, MSER-5 suggests %s", span(s.Course.DeclaredNs), span(s.Course.SuggestedNs))
 	longest := 0.0
 	if _, of := reference([]string{""}, s.E2E); of != nil {
-		longest, _ = of.Quantile(990_000)
+		longest, _ = of.Quantile(stats.P99)
 	}
 	f := finding{level: CertifiedLevel, measured: text}
 	if s.Course.SuggestedNs > s.Course.DeclaredNs+0.05*s.Course.WindowNs {
@@ -127,9 +128,8 @@ func drift(_ *Evidence, s *Stage) finding {
 	case !d.Known:
 		return finding{level: Unobservable, measured: "the stage is shorter than five seconds"}
 	}
-	const quantile = 2.33 // 99 %, one-sided
-	sure := d.Growth - quantile*d.Error
-	level, strain := against(sure, max(0.05*d.InFlight, 1), max(0.5*d.InFlight, 10))
+	sure := d.Growth - driftQuantile*d.Error
+	level, strain := driftLimits.at(d.InFlight).grade(sure)
 	return finding{level: level, strain: strain, measured: fmt.Sprintf("in flight %+.3g ± %.2g over the window, %.3g in the mean", d.Growth, d.Error, d.InFlight)}
 }
 
@@ -163,7 +163,7 @@ func width(_ *Evidence, s *Stage) finding {
 		f := finding{level: Unobservable, measured: q.Metric + " p50 has no interval"}
 		if q.Withheld == "" && q.HasWidth {
 			f.measured = fmt.Sprintf("%s p50 ± %.2g %%", q.Metric, 100*q.HalfWidth)
-			if f.level, f.strain = against(q.HalfWidth, 0.05, 0.1); f.level == Failed {
+			if f.level, f.strain = widthLimits.grade(q.HalfWidth); f.level == Failed {
 				f.level = Unobservable
 				f.measured += ": too wide to tell"
 			}
@@ -180,13 +180,3 @@ func width(_ *Evidence, s *Stage) finding {
 func overAll(_ *Evidence, s *Stage) finding {
 	return finding{level: CertifiedLevel, strain: float64(s.Failed), measured: fmt.Sprintf("%d failed or given up counted in", s.Failed)}
 }
-
-func replicated(e *Evidence) []finding {
-	if e.Runs >= CertifiedRuns {
-		return []finding{{level: CertifiedLevel, measured: fmt.Sprintf("%d runs", e.Runs)}}
-	}
-	return []finding{{level: ValidLevel, measured: fmt.Sprintf("%d of %d runs (--repeat)", max(e.Runs, 1), CertifiedRuns)}}
-}
-
-// CertifiedRuns is how many runs of the same load CERTIFIED asks for.
-const CertifiedRuns = 5

@@ -44,61 +44,63 @@ func (r rule) gate(e *Evidence) Gate {
 // rules lists the gates. Their limits and what to do about them are in docs/verdict.md.
 func rules() []rule {
 	return []rule{
-		{"C1", "capacity", "no work was added to the client on purpose, and of the capacity that a calibration found the plan's rates take ≤ 0.7; certified 0.5",
+		{"C1", "capacity", "no work was added to the client on purpose, and of the capacity that a calibration found the plan's rates take " + capacityLimits.rule(plain),
 			"lower the rate, give the client more loops and cores, or share the plan out to several machines", InvalidClient, capacity},
-		{"C2", "slip", "slip at p50, p99 and p99.9 ≤ max(5 %, 1 ms) of TTFT from send at the same quantile (E2E where there is no TTFT); certified max(1 %, 0.2 ms)",
+		{"C2", "slip", "slip at p50, p99 and p99.9 ≤ " + slipLimits.valid.spell(ms) + " of TTFT from send at the same quantile (E2E where there is no TTFT); certified " + slipLimits.certified.spell(ms),
 			"give the client a core of its own, more loops or a lower rate", InvalidClient, eachStage(slip)},
-		{"C3", "longest slip", "largest slip ≤ max(50 ms, 10 % of TTFT p50); certified max(10 ms, 10 %)",
+		{"C3", "longest slip", fmt.Sprintf("largest slip ≤ max(%s, %s of TTFT p50); certified max(%s, %s)",
+			ms(longestLimits.valid.floor), percent(longestLimits.valid.share), ms(longestLimits.certified.floor), percent(longestLimits.certified.share)),
 			"look for what stopped the client: other processes, CPU limits, a suspended machine", InvalidClient, eachStage(longestSlip)},
-		{"C4", "rate", "requests set out in the stage's window = requests due, ± max(1 %, 1 request); certified ± max(0.1 %, 1 request)",
+		{"C4", "rate", "requests set out in the stage's window = requests due, ± " + rateLimits.valid.spell(requests) + "; certified ± " + rateLimits.certified.spell(requests),
 			"the client could not keep the schedule: lower the rate or give it more cores", InvalidClient, eachStage(rate)},
 		{"C5", "not sent", "planned requests that were never sent = 0",
 			"let the run end by itself, or raise load.drain", InvalidClient, notSent},
-		{"C6", "receive lag", "receive lag p99 ≤ max(10 %, 1 ms) of ICL p50 and of TTFT p99; certified max(2 %, 0.2 ms)",
+		{"C6", "receive lag", "receive lag p99 ≤ " + lagLimits.valid.spell(ms) + " of ICL p50 and of TTFT p99; certified " + lagLimits.certified.spell(ms),
 			"lag is seen with kernel receive stamps only (Linux, streamed replies); a high one means too few loops or cores", InvalidClient, eachStage(lag)},
-		{"C8", "loop load", "CPU time over wall time of the busiest loop (of the process and its processors, where loops have no thread of their own) ≤ 0.7; certified 0.5",
+		{"C8", "loop load", "CPU time over wall time of the busiest loop (of the process and its processors, where loops have no thread of their own) " + loopLimits.rule(plain),
 			"more loops, more cores or a lower rate", InvalidClient, loopLoad},
-		{"C8a", "busiest core", "share of any second that the machine's busiest core was busy ≤ 0.9; certified 0.7",
+		{"C8a", "busiest core", "share of any second that the machine's busiest core was busy " + coreLimits.rule(plain),
 			"give the client a core of its own: what else runs there may delay it", "", overHealth(busiestCore)},
-		{"C8b", "stolen time", "share of any five seconds that the host took the processors away ≤ 2 %; certified 0.5 %",
+		{"C8b", "stolen time", "share of any five seconds that the host took the processors away " + stealLimits.rule(percent),
 			"run the client on a machine that shares its processors with nobody", "", stolen},
-		{"C8c", "throttling", "time that the CPU limit of the client's control group stopped it ≤ 1 % of any second; certified 0",
+		{"C8c", "throttling", "time that the CPU limit of the client's control group stopped it ≤ " + percent(throttleLimits.valid) + " of any second; certified " + plain(throttleLimits.certified),
 			"raise the container's CPU limit", "", overHealth(throttled)},
-		{"C8d", "run queue", "share of the time that a loop was ready and another ran ≤ 5 %; certified 1 %",
+		{"C8d", "run queue", "share of the time that a loop was ready and another ran " + queueLimits.rule(percent),
 			"something else wants the client's core: move it, or give the client more", "", runQueue},
-		{"C9a", "collector pauses", "p99 of the pauses for garbage collection in any second ≤ 1 ms; certified 0.25 ms",
+		{"C9a", "collector pauses", "p99 of the pauses for garbage collection in any second " + pauseLimits.rule(ms),
 			"give the client more memory", "", overHealth(pauses)},
-		{"C9b", "scheduler latency", "p99 of the time that goroutines were ready and did not run, in any second ≤ 2 ms; certified 0.5 ms. Engines without loops only",
+		{"C9b", "scheduler latency", "p99 of the time that goroutines were ready and did not run, in any second " + schedulerLimits.rule(ms) + ". Engines without loops only",
 			"more cores, or engine epoll", "", scheduler},
-		{"C10", "room", "share in use of open files and of local ports ≤ 0.95; certified 0.8",
+		{"C10", "room", "share in use of open files and of local ports " + roomLimits.rule(plain),
 			"raise the limit of open files (ulimit -n), widen net.ipv4.ip_local_port_range", "", overHealth(room)},
-		{"C11", "resent segments", "TCP segments sent again ≤ 1 %; certified 0.1 %",
+		{"C11", "resent segments", "TCP segments sent again " + resendLimits.rule(percent),
 			"the network loses packets: latencies hold its time-outs", "", resends},
-		{"C12", "clock step", "largest step between the wall clock and the monotonic clock ≤ 1 ms",
+		{"C12", "clock step", "largest step between the wall clock and the monotonic clock ≤ " + ms(stepLimits.valid),
 			"let the clock be slewed, not stepped, during a run", InvalidClient, clockStep},
-		{"C13", "queue model", "the mean wait of each loop is within a factor of two of what a model of queues expects, or below 0.2 ms",
+		{"C13", "queue model", "the mean wait of each loop is within a factor of two of what a model of queues expects, or below " + ms(mattersNs),
 			"something other than its own queue stopped the client: other processes, a suspended machine", "", models},
 		{"C14", "correction", "latencies from due and from send both stand in the report", "", InvalidStats, eachStage(corrected)},
 		{"W1", "plan ids", "the hashes of the plan cover it whole", "let the run end by itself", InvalidWorkload, planIDs},
-		{"W4", "arrivals", "dispersion of the counts sent over 1, 10 and 60 s = that planned, ± max(20 %, 0.2); certified ± max(5 %, 0.05)",
+		{"W4", "arrivals", "dispersion of the counts sent over 1, 10 and 60 s = that planned, ± " + arrivalLimits.valid.spell(plain) + "; certified ± " + arrivalLimits.certified.spell(plain),
 			"the client could not keep the pattern: lower the rate or give it more cores; longer stages show it better", InvalidWorkload, eachStage(arrivals)},
-		{"W6", "output lengths", "with workload.ignore_eos, replies of another length than planned ≤ 0.1 %",
+		{"W6", "output lengths", "with workload.ignore_eos, replies of another length than planned ≤ " + percent(lengthLimits.valid),
 			"the server stops early or does not know the option", InvalidWorkload, eachStage(outputs)},
 		{"T1", "accounted", "every planned request has exactly one record",
 			"the records of a killed run end early: its numbers are those of the part that was written", InvalidStats, accounted},
-		{"T2", "Little's law", "time in flight by the senders' gauge = that of the records, ± 0.1 %",
+		{"T2", "Little's law", "time in flight by the senders' gauge = that of the records, ± " + percent(balanceLimits.valid),
 			"records are lost, doubled or stamped wrongly: keep the run directory, and report it", InvalidStats, eachStage(balance)},
 		{"T3", "warm-up", "a steady state was seen; certified: the declared warm-up is as long as MSER-5 suggests, and the window three times the E2E p99",
 			"declare a longer warm-up, or a longer stage", InvalidStats, eachStage(warmup)},
-		{"T4", "drift", "growth of the requests in flight over the window, less 2.33 standard errors ≤ max(50 % of their mean, 10); certified max(5 %, 1)",
+		{"T4", "drift", fmt.Sprintf("growth of the requests in flight over the window, less %g standard errors ≤ max(%s of their mean, %g); certified %s",
+			driftQuantile, percent(driftLimits.valid.share), driftLimits.valid.floor, driftLimits.certified.spell(plain)),
 			"the server does not keep up, or its latencies are long for the stage: they say how long the stage was", "", eachStage(drift)},
 		{"T5", "independent requests", "percentiles that too few independent requests back are withheld; certified: TTFT and E2E p50 and p99 are shown",
 			"a longer stage", InvalidStats, eachStage(backing)},
-		{"T6", "interval", "half of the 95 % interval of the median TTFT and E2E ≤ 10 %; certified 5 %",
+		{"T6", "interval", "half of the 95 % interval of the median TTFT and E2E " + widthLimits.rule(percent),
 			"a longer stage", InvalidStats, eachStage(width)},
 		{"T7", "all planned", "percentiles over all planned requests stand beside those of the completed", "", InvalidStats, eachStage(overAll)},
-		{"T9", "replications", "certified: five runs of the same load", "repeat the run: --repeat 5", InvalidStats, replicated},
-		{"S5", "errors", "requests that did not complete ≤ 1 %; certified 0.1 %",
+		{replications, "replications", "certified: five runs of the same load", "repeat the run: --repeat 5", InvalidStats, alone},
+		{"S5", "errors", "requests that did not complete " + errorLimits.rule(percent),
 			"see the outcomes and their messages; a failing server answers the rest faster", InvalidServer, eachStage(errorShare)},
 	}
 }
@@ -112,23 +114,6 @@ func eachStage(f func(*Evidence, *Stage) finding) func(*Evidence) []finding {
 		}
 		return all
 	}
-}
-
-// budget is a share of the polluted metric with a floor, ns.
-type budget struct{ share, floor float64 }
-
-func (b budget) of(reference float64) float64 { return max(b.share*reference, b.floor) }
-
-// against grades a value that must not be above its limit.
-func against(value, certified, valid float64) (Level, float64) {
-	strain := value / valid
-	switch {
-	case value <= certified:
-		return CertifiedLevel, strain
-	case value <= valid:
-		return ValidLevel, strain
-	}
-	return Failed, strain
 }
 
 // reference picks the first distribution that has values.
@@ -154,12 +139,12 @@ func capacity(e *Evidence) []finding {
 	case a == nil:
 		return []finding{{level: Unobservable, advisory: true, measured: "the machine was not calibrated for such a load", hint: "tare calibrate, or --auto-calibrate"}}
 	}
-	level, strain := against(a.Utilisation, 0.5, 0.7)
+	level, strain := capacityLimits.grade(a.Utilisation)
 	allowed := ""
 	if a.AllowedBiased {
 		allowed = ", carried out all the same (--allow-biased)"
 	}
-	return []finding{{level: level, strain: strain, measured: fmt.Sprintf("%.2f of the %s (limit 0.7)%s", a.Utilisation, a.Of, allowed)}}
+	return []finding{{level: level, strain: strain, measured: fmt.Sprintf("%.2f of the %s (limit %s)%s", a.Utilisation, a.Of, plain(capacityLimits.valid), allowed)}}
 }
 
 func slip(_ *Evidence, s *Stage) finding {
@@ -168,9 +153,9 @@ func slip(_ *Evidence, s *Stage) finding {
 	}
 	name, of := reference([]string{"TTFT", "E2E"}, s.TTFT, s.E2E)
 	f := worstOf(
-		compare(s.Slip, stats.P50, name, of, stats.P50, slipCertified, slipValid),
-		compare(s.Slip, stats.P99, name, of, stats.P99, slipCertified, slipValid),
-		compare(s.Slip, stats.P999, name, of, stats.P999, slipCertified, slipValid))
+		compare(s.Slip, stats.P50, name, of, stats.P50, slipLimits),
+		compare(s.Slip, stats.P99, name, of, stats.P99, slipLimits),
+		compare(s.Slip, stats.P999, name, of, stats.P999, slipLimits))
 	f.hint = barred(s)
 	return f
 }
@@ -183,12 +168,6 @@ func barred(s *Stage) string {
 	return fmt.Sprintf("%d requests waited since the client's open-file limit allowed no further connection: raise it (ulimit -n), or lower the rate", s.Barred)
 }
 
-var (
-	slipCertified, slipValid = budget{0.01, 0.2e6}, budget{0.05, 1e6}
-	lagCertified, lagValid   = budget{0.02, 0.2e6}, budget{0.10, 1e6}
-	longCertified, longValid = budget{0.10, 10e6}, budget{0.10, 50e6}
-)
-
 func worstOf(all ...finding) finding {
 	if len(all) == 0 {
 		return finding{level: Unobservable, measured: "no measured stage"}
@@ -199,7 +178,7 @@ func worstOf(all ...finding) finding {
 }
 
 // compare holds a quantile of d against its budget in a quantile of the metric it pollutes; without one only the floor is left.
-func compare(d *stats.Distribution, at int64, name string, of *stats.Distribution, ofAt int64, certified, valid budget) finding {
+func compare(d *stats.Distribution, at int64, name string, of *stats.Distribution, ofAt int64, allowed budgets) finding {
 	value, _ := d.Quantile(at)
 	polluted := "no latency to compare with"
 	ref := 0.0
@@ -207,9 +186,10 @@ func compare(d *stats.Distribution, at int64, name string, of *stats.Distributio
 		ref, _ = of.Quantile(ofAt)
 		polluted = fmt.Sprintf("%s %s %s", name, quantile(ofAt), span(ref))
 	}
-	level, strain := against(value, certified.of(ref), valid.of(ref))
+	limit := allowed.at(ref)
+	level, strain := limit.grade(value)
 	return finding{level: level, strain: strain,
-		measured: fmt.Sprintf("%s %s (%s; limit %s)", quantile(at), span(value), polluted, span(valid.of(ref)))}
+		measured: fmt.Sprintf("%s %s (%s; limit %s)", quantile(at), span(value), polluted, span(limit.valid))}
 }
 
 func quantile(ppm int64) string { return fmt.Sprintf("p%g", float64(ppm)/10_000) }
@@ -233,9 +213,10 @@ func longestSlip(_ *Evidence, s *Stage) finding {
 	if _, of := reference([]string{"", ""}, s.TTFT, s.E2E); of != nil {
 		ttft, _ = of.Quantile(stats.P50)
 	}
-	level, strain := against(float64(longest), longCertified.of(ttft), longValid.of(ttft))
+	limit := longestLimits.at(ttft)
+	level, strain := limit.grade(float64(longest))
 	return finding{level: level, strain: strain, hint: barred(s),
-		measured: fmt.Sprintf("%s (limit %s)", span(float64(longest)), span(longValid.of(ttft)))}
+		measured: fmt.Sprintf("%s (limit %s)", span(float64(longest)), span(limit.valid))}
 }
 
 // killed is the finding on what only the whole of the records could show.
@@ -255,7 +236,7 @@ func rate(e *Evidence, s *Stage) finding {
 		return unsent(s)
 	}
 	due, off := float64(s.Due), math.Abs(float64(s.InWindow-s.Due))
-	level, strain := against(off, max(due*0.001, 1), max(due*0.01, 1))
+	level, strain := rateLimits.at(due).grade(off)
 	note := ""
 	if s.Capped > 0 {
 		note = fmt.Sprintf("; %d held back by the in-flight limit left out", s.Capped)
@@ -308,8 +289,8 @@ func lag(e *Evidence, s *Stage) finding {
 	gap, icl := reference([]string{"ICL", "TTFT", "E2E"}, s.ICL, s.TTFT, s.E2E)
 	first, ttft := reference([]string{"TTFT", "E2E"}, s.TTFT, s.E2E)
 	return worstOf(
-		compare(s.Lag, stats.P99, gap, icl, stats.P50, lagCertified, lagValid),
-		compare(s.Lag, stats.P99, first, ttft, stats.P99, lagCertified, lagValid))
+		compare(s.Lag, stats.P99, gap, icl, stats.P50, lagLimits),
+		compare(s.Lag, stats.P99, first, ttft, stats.P99, lagLimits))
 }
 
 // loopLoad takes a loop's CPU time for its load. Loops without a thread of their own share the process's, which then stands
@@ -336,7 +317,7 @@ func loopLoad(e *Evidence) []finding {
 // load judges the load of who. Time spent looking out for a near due time is not load: any reply would have ended it.
 func load(who string, l record.Loop) finding {
 	load := float64(max(l.CPUNs-l.SpunNs, 0)) / float64(l.WallNs)
-	level, strain := against(load, 0.5, 0.7)
+	level, strain := loopLimits.grade(load)
 	return finding{level: level, strain: strain, measured: fmt.Sprintf("%s at %.2f", who, load)}
 }
 
@@ -345,8 +326,8 @@ func clockStep(e *Evidence) []finding {
 		return []finding{{level: Unobservable, measured: "the clocks were not compared to the end of the run"}}
 	}
 	step := math.Abs(float64(e.Clock.MaxStepNs))
-	level, strain := against(step, 1e6, 1e6)
-	return []finding{{level: level, strain: strain, measured: fmt.Sprintf("%s (limit %s)", span(step), span(1e6))}}
+	level, strain := stepLimits.grade(step)
+	return []finding{{level: level, strain: strain, measured: fmt.Sprintf("%s (limit %s)", span(step), span(stepLimits.valid))}}
 }
 
 func accounted(e *Evidence) []finding {
@@ -380,6 +361,6 @@ func errorShare(e *Evidence, s *Stage) finding {
 		return unsent(s)
 	}
 	share := float64(s.Failed) / float64(s.Attempted)
-	level, strain := against(share, 0.001, 0.01)
+	level, strain := errorLimits.grade(share)
 	return finding{level: level, strain: strain, measured: fmt.Sprintf("%d of %d (%.3g %%)", s.Failed, s.Attempted, 100*share)}
 }

@@ -92,6 +92,23 @@ func Judge(e *Evidence) Verdict {
 	return v
 }
 
+// Replications (T9) are what no single run can have: the gate of each stands at VALID, and runs together are held against it anew.
+const replications = "T9"
+
+// CertifiedRuns is how many runs of the same load CERTIFIED asks for.
+const CertifiedRuns = 5
+
+// alone is the finding on a run by itself.
+func alone(*Evidence) []finding { return []finding{replicated(1)} }
+
+// replicated is the finding on so many runs of one load.
+func replicated(runs int) finding {
+	if runs >= CertifiedRuns {
+		return finding{level: CertifiedLevel, measured: fmt.Sprintf("%d runs", runs)}
+	}
+	return finding{level: ValidLevel, measured: fmt.Sprintf("%d of %d runs (--repeat)", runs, CertifiedRuns)}
+}
+
 // short lists what stands between the run and CERTIFIED, but for replications.
 func (v *Verdict) short() (ids []string) {
 	for _, g := range v.Gates {
@@ -102,15 +119,13 @@ func (v *Verdict) short() (ids []string) {
 	return ids
 }
 
-const replications = "T9"
-
 // Certify is the judgement on several runs of one load by those on each: the worst of them, or CERTIFIED.
 func Certify(runs []Verdict) Verdict {
 	worst := slices.MaxFunc(runs, func(a, b Verdict) int { return cmp.Compare(severity(a.Class), severity(b.Class)) })
 	if worst.Class != Valid {
 		return Verdict{Class: worst.Class, Reason: worst.Reason}
 	}
-	if len(runs) < CertifiedRuns {
+	if replicated(len(runs)).level != CertifiedLevel {
 		return Verdict{Class: Valid, Reason: fmt.Sprintf("no gate failed in %d runs; CERTIFIED asks for %d", len(runs), CertifiedRuns)}
 	}
 	for i := range runs {
