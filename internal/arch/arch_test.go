@@ -2,6 +2,8 @@ package arch
 
 import (
 	"os"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -59,6 +61,63 @@ func TestBreachesAreNoticed(t *testing.T) {
 			t.Errorf("%s: %s\ngot  %q\nwant a fault with %q", c.name, c.text, got, c.want)
 		}
 	}
+}
+
+// The table of docs/architecture.md is that of the code, row by row.
+func TestTheDocumentsTableIsTheCodes(t *testing.T) {
+	text, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## Who may import whom\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	got := map[string][]string{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 4 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		for name := range strings.SplitSeq(cells[1], ",") {
+			name = strings.Trim(name, " `")
+			if _, twice := got[whole(name)]; twice {
+				t.Errorf("%s: has two rows", name)
+			}
+			got[whole(name)] = named(cells[2])
+		}
+	}
+	for name, want := range imports {
+		if row, ok := got[name]; !ok || !slices.Equal(row, slices.Sorted(slices.Values(want))) {
+			t.Errorf("%s: the document has %v (%v), the code %v", name, row, ok, want)
+		}
+		delete(got, name)
+	}
+	for name := range got {
+		t.Errorf("%s: is in the document only", name)
+	}
+}
+
+func whole(name string) string {
+	if name == "cmd/tare" {
+		return name
+	}
+	return "internal/" + name
+}
+
+// named returns the packages of a cell, in which each has its last name only.
+func named(cell string) []string {
+	packages := []string{}
+	cell, _, _ = strings.Cut(strings.TrimSpace(cell), ":")
+	for word := range strings.SplitSeq(cell, ", ") {
+		if word == "nothing" {
+			continue
+		}
+		for name := range imports {
+			if path.Base(name) == word {
+				packages = append(packages, name)
+			}
+		}
+	}
+	return slices.Sorted(slices.Values(packages))
 }
 
 func TestAllowedUsesPass(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"tare/internal/plan/draw"
 	"tare/internal/plan/tokenizer"
 	"tare/internal/plan/tokenizer/chat"
+	"tare/internal/plan/trace"
 	"tare/internal/plan/workload"
 )
 
@@ -120,8 +121,8 @@ func (c *content) shape(r *Request, row int) {
 		pick := &m.sample.Picks[c.row]
 		c.drawn(r)
 		r.InputTokens = pick.PromptTokens
-		if pick.OutputTokens > 0 && m.work.Dataset.Output == OutputRecorded {
-			r.OutputTokens = pick.OutputTokens
+		if n, ok := m.recorded(pick); ok {
+			r.OutputTokens = n
 		}
 	default:
 		c.synthetic(r)
@@ -316,12 +317,15 @@ func (c *content) fromRow(r *Request) error {
 
 const nonceTokens = 4
 
+// said says that a recording has what was said, which is sent as it is.
+func said(row *trace.Row) bool { return row.Call != nil && len(row.Call.Messages) > 0 }
+
 // fromTrace writes the blocks that a row names, so that rows with the same first blocks have the same first words, and behind them
 // words of its own; or what was said, where the recording has it.
 func (c *content) fromTrace(r *Request) (err error) {
 	t := c.m.trace
 	row := &t.Rows[c.row]
-	if row.Call != nil && len(row.Call.Messages) > 0 {
+	if said(row) {
 		c.talk = c.talk[:0]
 		for _, m := range row.Call.Messages {
 			c.talk = append(c.talk, Message{Role: m.Role, Text: m.Text})

@@ -269,6 +269,108 @@ func TestADataSetsRowsAreSent(t *testing.T) {
 	}
 }
 
+func TestACacheThatCannotBeEmptyIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		change func(*plan.Spec)
+		want   string // key of the only fault; empty for none
+	}{
+		{func(s *plan.Spec) {
+			s.Load.Arrival, s.Workload.Trace.File, s.Workload.Cache = plan.ArrivalTrace, "trace/testdata/otel.json", plan.CacheCold
+		}, "workload.cache"},
+		{func(s *plan.Spec) {
+			s.Load.Arrival, s.Workload.Trace.File, s.Workload.Cache = plan.ArrivalTrace, "trace/testdata/otel.json", plan.CacheSalted
+		}, ""},
+		{func(s *plan.Spec) {
+			s.Load.Arrival, s.Workload.Trace.File, s.Workload.Cache = plan.ArrivalTrace, "trace/testdata/azure2023.csv", plan.CacheCold
+		}, ""},
+		{func(s *plan.Spec) {
+			s.Workload.Dataset.File, s.Workload.Cache = "dataset/testdata/batch.jsonl", plan.CacheCold
+		}, "workload.cache"},
+		{func(s *plan.Spec) {
+			s.Workload.Dataset.File, s.Workload.Cache = "dataset/testdata/batch.jsonl", plan.CacheSalted
+		}, "workload.cache"},
+		{func(s *plan.Spec) {
+			s.Workload.Dataset.File, s.Workload.Cache = "dataset/testdata/batch.jsonl", plan.CacheWarm
+		}, ""},
+		{func(s *plan.Spec) {
+			s.Workload.Classes, s.Workload.Cache = []plan.Class{{Name: "a", PrefixGroups: 2, PrefixTokens: 32}}, plan.CacheCold
+		}, "workload.classes[0].prefix_groups"},
+		{func(s *plan.Spec) {
+			s.Workload.Classes, s.Workload.Cache = []plan.Class{{Name: "a", PrefixGroups: 2, PrefixTokens: 32}}, plan.CacheSalted
+		}, "workload.classes[0].prefix_groups"},
+	} {
+		s := plan.Defaults()
+		c.change(&s)
+		if s.Workload.Trace.File == "" {
+			s.Load.Concurrency, s.Load.Requests = 1, 2
+		}
+		p, err := plan.New(s, saying{})
+		if err == nil {
+			p.Close()
+		}
+		name := fmt.Sprintf("%s with %s%s%v", s.Workload.Cache, s.Workload.Trace.File, s.Workload.Dataset.File, s.Workload.Classes)
+		faults, _ := errors.AsType[plan.Faults](err)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: got %v, want no fault", name, err)
+		case c.want != "" && (len(faults) != 1 || faults[0].Key != c.want || faults[0].Hint == ""):
+			t.Errorf("%s: got %v, want one fault of %s with a hint", name, err, c.want)
+		}
+	}
+}
+
+func TestTheMeanOfOutputsIsThatOfTheRequests(t *testing.T) {
+	for _, c := range []struct {
+		from   string
+		output plan.Lengths
+		want   float64 // 0: the mean of the requests
+	}{
+		{plan.OutputAsked, "uniform(101,103)", 102},
+		{plan.OutputRecorded, "uniform(101,103)", 0},
+		{plan.OutputAsked, "77", 77},
+	} {
+		p := asked(t, 2, func(w *plan.Workload) {
+			w.Tokenizer, w.OutputTokens = plan.TokenizerEmbedded, c.output
+			w.Dataset.File, w.Dataset.Turns, w.Dataset.Output = "dataset/testdata/sharegpt.json", "first-two", c.from
+		})
+		want := c.want
+		if want == 0 {
+			want = mean(made(t, p), func(r plan.Request) int { return r.OutputTokens })
+		}
+		if _, got, ok := p.MeanLengths(); got != want || !ok || c.want == 0 && got > 100 {
+			t.Errorf("%s, %s: got %v, %v, want %v", c.from, c.output, got, ok, want)
+		}
+	}
+}
+
+func TestRowsThatAreSentAgainAreNoted(t *testing.T) {
+	rows := len(made(t, asked(t, 1000, func(w *plan.Workload) { w.Dataset.File = "dataset/testdata/lines.txt" })))
+	if rows != 1000 {
+		t.Fatalf("got %d requests, want 1000", rows)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*plan.Load)
+		want   string // empty for no note
+	}{
+		{"fewer", func(l *plan.Load) { l.Concurrency, l.Requests = 1, 2 }, ""},
+		{"more", func(l *plan.Load) { l.Concurrency, l.Requests = 1, 1000 }, " of 1000 requests repeat a row"},
+		{"until a time", func(l *plan.Load) { l.Concurrency, l.Duration = 1, time.Second }, "requests behind the first"},
+		{"more in the mean", func(l *plan.Load) { l.Arrival, l.Rate, l.Duration = plan.ArrivalPoisson, 100, 10*time.Second }, "requests behind the first"},
+		{"fewer in the mean", func(l *plan.Load) { l.Arrival, l.Rate, l.Duration = plan.ArrivalPoisson, 1, time.Second }, ""},
+	} {
+		p := frozen(t, saying{}, func(s *plan.Spec) {
+			c.change(&s.Load)
+			s.Workload.Dataset.File = "dataset/testdata/lines.txt"
+		})
+		notes := strings.Join(p.Notes(), "\n")
+		if c.want == "" && strings.Contains(notes, "repeat") || !strings.Contains(notes, c.want) {
+			t.Errorf("%s: got notes %q, want %q in them", c.name, notes, c.want)
+		}
+		p.Close()
+	}
+}
+
 // replaying makes a plan of a trace.
 func replaying(t *testing.T, change func(*plan.Spec)) *plan.Plan {
 	t.Helper()

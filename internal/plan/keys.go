@@ -341,7 +341,7 @@ var specKeys = []key[Spec]{
 	},
 	{
 		name: "workload.images.count", field: func(s *Spec) any { return &s.Workload.Images.Count }, loose: true, least: 1, most: 64,
-		about: "Pictures beside each prompt, no two alike.",
+		about: "Pictures beside each prompt, each of squares in colours of its own.",
 	},
 	{
 		name: "workload.images.width", field: func(s *Spec) any { return &s.Workload.Images.Width }, least: 1, most: 8192,

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -275,10 +276,21 @@ func (l *loader) trace() {
 		}
 		l.keep(key, f.Path, f.SHA256)
 	}
+	if l.m.work.Cache == CacheCold && slices.ContainsFunc(t.Rows, func(r trace.Row) bool { return said(&r) }) {
+		l.fixed(w.File, "what was said, which is sent as it is")
+	}
 	l.count(w.File, t.Facts.Refused, t.Facts.Read)
 	if t.Facts.Spread != "" {
 		l.m.notes = append(l.m.notes, fmt.Sprintf("%s: times on a grid of %v were spread over its cells (stream %s)", w.File, t.Facts.Grid, t.Facts.Spread))
 	}
+}
+
+// fixed refuses a cache that is to find nothing where nothing of a request's own can be added.
+func (l *loader) fixed(path, what string) {
+	l.faults = append(l.faults, Fault{
+		Key: "workload.cache", Reason: fmt.Sprintf("%s does not go with %s: it has %s", l.m.work.Cache, path, what),
+		Hint: "leave it out: requests that begin alike are then found in a cache",
+	})
 }
 
 // count notes how many rows of a file were refused, and why.
@@ -288,8 +300,13 @@ func (l *loader) count(path string, refused []input.Count, of int64) {
 	}
 }
 
-// data reads the data set and selects count requests of it, or all there are if count is 0.
-func (l *loader) data(count int64) {
+// recorded is a pick's own output length, tokens; ok is false where output_tokens is asked for in its place.
+func (m *material) recorded(pick *dataset.Pick) (tokens int, ok bool) {
+	return pick.OutputTokens, pick.OutputTokens > 0 && m.work.Dataset.Output == OutputRecorded
+}
+
+// data reads the data set and selects as many requests of it as the plan has, or all there are where that is not known.
+func (l *loader) data(p *Plan) {
 	w, m := &l.m.work.Dataset, l.m
 	if w.File == "" {
 		return
@@ -315,6 +332,14 @@ func (l *loader) data(count int64) {
 	if m.tokenizer != nil {
 		counter = m.tokenizer
 	}
+	if whole := facts.Format == dataset.OpenAI || facts.Format == dataset.OpenAIBatch; whole && m.work.apart() {
+		l.fixed(w.File, "whole request bodies, which are sent as they are")
+		return
+	}
+	count, exact := p.Requests()
+	if !exact {
+		count = 0
+	}
 	if m.sample, err = dataset.Select(file, rules, int(count), counter); err != nil {
 		key, hint := "workload.dataset.file", ""
 		if preset && counter == nil {
@@ -328,6 +353,19 @@ func (l *loader) data(count int64) {
 	}
 	if m.sample.Again > 0 {
 		m.notes = append(m.notes, fmt.Sprintf("%s: %d of %d requests repeat a row", w.File, m.sample.Again, len(m.sample.Picks)))
+	}
+	l.wrap(p)
+}
+
+// wrap notes that requests begin with the data set's first row again.
+func (l *loader) wrap(p *Plan) {
+	path, rows := l.m.work.Dataset.File, int64(len(l.m.sample.Picks))
+	endless := slices.ContainsFunc(p.Stages, func(s Stage) bool { return !s.counted() })
+	switch count, exact := p.Requests(); {
+	case exact && count > rows:
+		l.m.notes = append(l.m.notes, fmt.Sprintf("%s: %d of %d requests repeat a row: %d are used, and then again from the first", path, count-rows, count, rows))
+	case !exact && (endless || count > rows):
+		l.m.notes = append(l.m.notes, fmt.Sprintf("%s: requests behind the first %d repeat its rows", path, rows))
 	}
 }
 

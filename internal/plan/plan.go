@@ -86,12 +86,8 @@ func New(spec Spec, encode Encoder) (*Plan, error) {
 		return nil, faults
 	}
 	p.resolve()
-	count, exact := p.Requests()
-	if !exact {
-		count = 0
-	}
 	l := loader{m: m, seed: spec.Load.Seed}
-	if l.data(count); len(l.faults) > 0 {
+	if l.data(p); len(l.faults) > 0 {
 		return nil, errors.Join(l.faults, p.Close())
 	}
 	p.Spec.Workload.SHA256 = m.sums()
@@ -236,7 +232,11 @@ func (p *Plan) MeanLengths() (input, output float64, ok bool) {
 	case m.sample != nil:
 		for i := range m.sample.Picks {
 			input += float64(m.sample.Picks[i].PromptTokens)
-			output += float64(m.sample.Picks[i].OutputTokens)
+			if n, ok := m.recorded(&m.sample.Picks[i]); ok {
+				output += float64(n)
+			} else {
+				output += m.shapes[0].out.Mean // a data set has no classes
+			}
 		}
 		n := float64(len(m.sample.Picks))
 		return input / n, output / n, m.tokenizer != nil

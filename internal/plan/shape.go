@@ -133,10 +133,13 @@ func (c *workloadCheck) text() {
 	}
 	c.needs("workload.prefix.groups", w.Prefix.Groups > 0, "workload.prefix.zipf")
 	c.aligned("workload.prefix.tokens", w.Prefix.Tokens)
-	if w.Cache == CacheCold || w.Cache == CacheSalted {
+	if w.apart() {
 		c.excludes("workload.cache "+w.Cache, "workload.prefix.groups", "workload.system_tokens")
 	}
 }
+
+// apart says that no request is to find in a cache what another one left there.
+func (w *Workload) apart() bool { return w.Cache == CacheCold || w.Cache == CacheSalted }
 
 // conversation checks that sessions go with what their turns are made of.
 func (c *workloadCheck) conversation() {
@@ -202,8 +205,8 @@ func (c *workloadCheck) classes() {
 			c.fault(classPath(i), "needs both prefix_groups and prefix_tokens", "")
 		}
 		c.aligned(classPath(i)+".prefix_tokens", class.PrefixTokens)
-		if c.work.Cache == CacheCold && class.PrefixGroups > 0 {
-			c.fault(classPath(i)+".prefix_groups", "does not go with workload.cache cold", "")
+		if c.work.apart() && class.PrefixGroups > 0 {
+			c.fault(classPath(i)+".prefix_groups", "does not go with workload.cache "+c.work.Cache, "leave one of them out")
 		}
 	}
 	if len(c.work.Classes) > maxClasses {

@@ -121,7 +121,7 @@ func (w *Walker) nextStored(r *Request) (ok bool) {
 	return true
 }
 
-// Err returns why a walk of a stored plan ended early.
+// Err returns why a walk ended early, or why a later turn could not be made.
 func (w *Walker) Err() error { return w.err }
 
 // Close closes the file of a stored plan. The walk is over then.

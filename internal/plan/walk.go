@@ -15,7 +15,8 @@ import (
 	"tare/internal/plan/workload"
 )
 
-// Request is one planned request. The walker owns Body and the bytes of Prompt, and overwrites them with the next request.
+// Request is one planned request. The walker owns all that its slices and texts hold but Class, Model and CacheSalt, and
+// overwrites it with the next request.
 type Request struct {
 	Index int64
 	Stage int           // index into Plan.Stages
@@ -37,7 +38,11 @@ type Request struct {
 	Tools     []byte    // JSON array of tool definitions in OpenAI's form; nil for none
 	CacheSalt string    // keeps the server's prefix cache apart for each salt, where the endpoint has a word for it
 
-	SharedTokens int // of the prompt, that requests with lower indexes begin with too: what a prefix cache that forgets nothing finds
+	// SharedTokens of the prompt are those that requests with lower indexes begin with too, by the plan's own prefixes, the blocks of
+	// a recording and the turns before: what a prefix cache that forgets nothing finds. What rows of a data set have in common, and
+	// rows that are sent again, are not counted.
+	SharedTokens int
+
 	InputTokens  int // asked length of the prompt, tokens; 0 where nobody counted
 	OutputTokens int // asked length of the answer, tokens
 }
@@ -80,7 +85,8 @@ type IDs struct {
 }
 
 // Walker makes a plan's requests one after another, in the order of their indexes, and hashes them as it goes.
-// Its memory does not depend on the size of the plan. It allocates nothing per request and is not safe for concurrent use.
+// Its memory does not depend on the size of the plan, but for the prefix groups that were used and the ids of a recording's blocks.
+// Plain words are made without allocating; what is made of files, and pictures, is not. It is not safe for concurrent use.
 type Walker struct {
 	plan     *Plan
 	stage    int   // of the next request, if it has one more

@@ -6,7 +6,7 @@ package dataset
 
 import "encoding/json"
 
-// Counter counts the tokens of a text, with the special tokens that a server would add if the peer's rules count them.
+// Counter counts the tokens of a text by itself, without those that a server puts around it.
 type Counter interface{ Count(text []byte) int }
 
 // Row is one example of a data set.

@@ -96,7 +96,7 @@ var keys = []key{
 	{path: "load.request_timeout", use: works, about: "`target.timeout`; 300 s, as there"},
 	{path: "load.lora_traffic_split[].name", use: works, about: "`name` and `model` of a class"},
 	{path: "load.lora_traffic_split[].split", use: works, about: "`weight` of a class"},
-	{path: "load.base_seed", use: works, about: "`load.seed`; 1, not the time"},
+	{path: "load.base_seed", use: works, about: "`load.seed`; 1 (conversation_replay: 42), not the time"},
 
 	{path: "server.type", use: works, about: "vllm, sglang and tgi speak alike; mock is no server"},
 	{path: "server.model_name", use: works, about: "`target.model`; the server is not asked for it"},

@@ -456,7 +456,6 @@ func (t *Tokenizer) readTemplate(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return fmt.Errorf("TemplateProcessing: %w", err)
 	}
-	var before, after []uint32
 	reached := false
 	for _, step := range c.Single {
 		switch {
@@ -468,12 +467,7 @@ func (t *Tokenizer) readTemplate(raw json.RawMessage) error {
 			return fmt.Errorf("TemplateProcessing: a step is neither SpecialToken nor Sequence")
 		case len(c.Tokens[step.SpecialToken.ID].IDs) == 0:
 			return fmt.Errorf("TemplateProcessing: token %q is not in special_tokens", step.SpecialToken.ID)
-		case reached:
-			after = append(after, c.Tokens[step.SpecialToken.ID].IDs...)
-		default:
-			before = append(before, c.Tokens[step.SpecialToken.ID].IDs...)
 		}
 	}
-	t.before, t.after = append(before, t.before...), append(t.after, after...)
 	return nil
 }

@@ -78,13 +78,6 @@ func TestMinimalFileLoads(t *testing.T) {
 	}
 }
 
-func TestFrameIsWhatTheServerAdds(t *testing.T) {
-	before, after := load(t, "testdata/llama3-style.json").Frame()
-	if len(before) != 1 || before[0] != 1 || len(after) != 0 {
-		t.Errorf("got %v and %v, want [1] and []", before, after)
-	}
-}
-
 func TestBytesThatAreNotUTF8StandForReplacementCharacters(t *testing.T) {
 	tok := tokenizer.Embedded()
 	got := tok.Append(nil, []byte("a\xed\xa0\x80b\xff"))

@@ -35,8 +35,6 @@ type Tokenizer struct {
 	decoder     decoder
 	special     map[uint32]bool
 	added       map[uint32]string
-	before      []uint32
-	after       []uint32
 
 	words *wordCache
 }
@@ -92,17 +90,14 @@ func (t *Tokenizer) ID() string { return t.id }
 // Name is the path that the tokenizer was loaded from, or the embedded one's name.
 func (t *Tokenizer) Name() string { return t.name }
 
-// Frame returns the special tokens that a server puts around a prompt when it is asked to add them, such as a
-// beginning-of-text token. Append does not add them.
-func (t *Tokenizer) Frame() (before, after []uint32) { return t.before, t.after }
-
 // Count returns the number of tokens of text.
 func (t *Tokenizer) Count(text []byte) int {
 	var room [512]uint32
 	return len(t.Append(room[:0], text))
 }
 
-// Append appends the tokens of text to dst. Special tokens that are written out in the text count as such, as they do for
+// Append appends the tokens of text to dst, without those that a server may put around a prompt, such as one for the beginning of
+// a text. Special tokens that are written out in the text count as such, as they do for
 // the reference. A byte that is not UTF-8 stands for U+FFFD, as it does in a JSON request body.
 func (t *Tokenizer) Append(dst []uint32, text []byte) []uint32 {
 	text = validUTF8(text)

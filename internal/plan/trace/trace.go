@@ -125,7 +125,7 @@ type Facts struct {
 	Rate       float64       // requests per second over the span; 0 for a span of 0
 	Sessions   int
 	Instants   int           // different times as recorded
-	Grid       time.Duration // that all recorded times are multiples of, from the first; 0 if there is none above 1 ms
+	Grid       time.Duration // that all recorded times are multiples of, from the first; 0 if there is none of 100 ms or more
 	Spread     string        // the draw stream by which times were spread over the cells of Grid; empty if they were not
 	CutGaps    int64         // gaps that were cut to MaxGap
 	MeanInput  float64       // tokens

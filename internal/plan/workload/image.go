@@ -10,7 +10,7 @@ import (
 	"tare/internal/plan/draw"
 )
 
-// Pictures draws images of squares in random colours: small files, no two alike.
+// Pictures draws images of squares in random colours: small files. No two are alike but by chance, which the smallest leave room for.
 type Pictures struct {
 	Width, Height int // pixels
 	JPEG          bool
