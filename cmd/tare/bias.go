@@ -20,6 +20,7 @@ import (
 	"tare/internal/drive"
 	"tare/internal/judge"
 	"tare/internal/judge/stats"
+	"tare/internal/judge/verdict"
 	"tare/internal/plan"
 	"tare/internal/record"
 )
@@ -152,6 +153,8 @@ type biasStep struct {
 	KernelTTFT latency `json:"ttft_kernel_ms"` // by the kernel's stamps
 	UserTTFT   latency `json:"ttft_user_ms"`   // by a clock read when the program had the bytes
 	Merged     float64 `json:"merged_share"`   // of the first tokens, those that came in one read with later ones: their kernel stamp is an upper bound
+
+	Failed []string `json:"failed_gates"` // of the run's verdict; C1 always, since the work was added on purpose
 }
 
 type latency struct {
@@ -197,6 +200,7 @@ const biasLegend = `
 kernel's stamp to the read's turn, means in ms; models are those of docs/bias.md, - where they expect a wait without bound. TTFT counts
 from the send. "user clock" is what a client reports that looks at its clock when it has the bytes: its own queue is in it. ≤ marks
 upper bounds: so many tokens had piled up that reads took the first together with later ones, and the kernel stamps a read's last byte.
+Failed gates are those of the step's own verdict (docs/verdict.md); C1 fails for the work that was added on purpose, the others by what they measured.
 `
 
 // sweep raises the rate of one kind of traffic, with each number of loops.
@@ -284,6 +288,11 @@ func stepOf(sum *judge.Summary, t traffic, loops int) biasStep {
 	value := func(n judge.Number) float64 { v, _ := n.Get(); return v }
 	p := &sum.Total
 	s := biasStep{Traffic: t.name, Loops: loops, Asked: value(p.PlannedRate), Sent: value(p.AchievedRate), Done: value(p.CompletedRate)}
+	for _, g := range sum.Verdict.Gates {
+		if g.Level == verdict.Failed {
+			s.Failed = append(s.Failed, g.ID)
+		}
+	}
 	if len(sum.Run.Loops) == 0 {
 		return s
 	}
@@ -358,8 +367,8 @@ func latencyOf(d *stats.Distribution) latency {
 func printSteps(to io.Writer, steps []biasStep) {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	models := []string{"p-k", "kingman", "m^x/g/1", "batch drain", "lindley"}
-	fmt.Fprintln(w, "\t\trequests/s\t\t\tin\twait\t"+strings.Join(models, "\t")+"\t\tTTFT kernel\t\tuser clock\t\t")
-	fmt.Fprintln(w, "loops\tρ\tasked\tsent\tdone\tuse\tms\t"+strings.Repeat("ms\t", len(models))+"fits\tp50 ms\tp99\tp50 ms\tp99\t")
+	fmt.Fprintln(w, "\t\trequests/s\t\t\tin\twait\t"+strings.Join(models, "\t")+"\t\tTTFT kernel\t\tuser clock\t\tfailed\t")
+	fmt.Fprintln(w, "loops\tρ\tasked\tsent\tdone\tuse\tms\t"+strings.Repeat("ms\t", len(models))+"fits\tp50 ms\tp99\tp50 ms\tp99\tgates\t")
 	for _, s := range steps {
 		cells := []string{
 			strconv.Itoa(s.Loops), fmt.Sprintf("%.2f", s.Load), short(s.Asked), partOf(s.Sent, s.Asked), partOf(s.Done, s.Asked), digits(s.Utilisation), digits(s.WaitMs),
@@ -378,7 +387,7 @@ func printSteps(to io.Writer, steps []biasStep) {
 		if s.Merged > mergedNoted {
 			bound = "≤"
 		}
-		cells = append(cells, fits, bound+digits(s.KernelTTFT.P50), bound+digits(s.KernelTTFT.P99), digits(s.UserTTFT.P50), digits(s.UserTTFT.P99))
+		cells = append(cells, fits, bound+digits(s.KernelTTFT.P50), bound+digits(s.KernelTTFT.P99), digits(s.UserTTFT.P50), digits(s.UserTTFT.P99), strings.Join(s.Failed, " "))
 		fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
 	}
 	w.Flush()
