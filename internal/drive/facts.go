@@ -77,8 +77,8 @@ func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender
 	if r.cfg.Burden > 0 {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("the client was slowed on purpose: %v were added to each event", r.cfg.Burden))
 	}
-	if found := r.feeder.walk.Cache(); m.Workload != nil {
-		m.Workload.PromptTokens, m.Workload.SharedTokens = found.Prompt, found.Shared
+	if m.Workload != nil {
+		r.tell(m.Workload)
 	}
 	if ids := r.feeder.ids; r.feeder.all || !m.Plan.Complete {
 		m.Plan = record.PlanIDs{PlanID: ids.PlanID, ContentID: ids.ContentID, Requests: ids.Requests, Complete: r.feeder.all}
@@ -88,6 +88,16 @@ func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender
 	}
 	if ctx.Err() != nil {
 		m.State.Cause = context.Cause(ctx).Error()
+	}
+}
+
+// tell fills in what walking the plan has shown.
+func (r *run) tell(w *record.Workload) {
+	found, said := r.feeder.walk.Cache(), r.feeder.walk.Bodies()
+	w.PromptTokens, w.SharedTokens = found.Prompt, found.Shared
+	w.Bodies, w.Silent, w.Compared, w.Repeated = said.Made, said.Silent, said.Compared, said.Repeated
+	if !r.dialect.Accepts().Sampling {
+		w.Silent = w.Bodies
 	}
 }
 

@@ -43,6 +43,8 @@ type Ledger struct {
 	classes    map[string]*account
 	turns      [2]*turns // first and later ones; none where every session is a request
 	lengths    lengths
+	prompts    prompts
+	spec       asked
 	rows       rows
 	health     []record.Health
 	recorded   int64
@@ -65,6 +67,8 @@ func Begin(m *record.Manifest) (*Ledger, error) {
 			l.servers = append(l.servers, Server{URL: url})
 		}
 	}
+	l.spec = askedOf(m)
+	l.prompts = prompts{block: max(l.spec.Workload.Prefix.Block, 1), differ: map[int64]int64{}}
 	if l.converses() {
 		l.turns = [2]*turns{{account: newAccount(len(l.table))}, {account: newAccount(len(l.table))}}
 	}
@@ -108,6 +112,7 @@ func (l *Ledger) Add(x *record.Exchange) error {
 	r.Read(x)
 	place.put(i, r, l.windows[x.Stage])
 	l.stages[x.Stage].add(r, l.table, l.windows[x.Stage])
+	l.prompts.add(x)
 	if !l.manifest.Stages[x.Stage].Warmup {
 		l.lengths.add(x)
 		l.addClass(r)
@@ -189,9 +194,9 @@ func (l *Ledger) during(at time.Duration, guess int) *account {
 // Finish makes the Summary of what was added; tail says what the log had lost.
 func (l *Ledger) Finish(tail record.Tail) *Summary {
 	m := l.manifest
-	s := &Summary{Schema: SummarySchema, Stages: []Part{}}
+	s := &Summary{Schema: SummarySchema, Stages: []Part{}, spec: leavesOf(m.Spec)}
 	e := &verdict.Evidence{Client: m.Client, Admission: m.Admission, Clock: m.Clock, Loops: m.Loops, State: m.State, CPUs: m.Env.CPUs, Recorded: l.recorded, Duplicates: l.duplicates,
-		Health: l.health, PlanIDs: m.Plan, FixedLength: fixedLength(m)}
+		Health: l.health, PlanIDs: m.Plan, FixedLength: l.spec.Workload.IgnoreEOS, Workload: l.workloadEvidence()}
 	total := newAccount(len(l.table))
 	var all sum
 	for i, stage := range m.Stages {
@@ -337,11 +342,6 @@ func (l *Ledger) warnings(s *Summary, e *verdict.Evidence, total *account, tail 
 	}
 	state := l.manifest.State
 	warn(state.Cause != "", "the run was cut short: %s", state.Cause)
-	if cached, ok := s.Workload.Cached.Get(); ok {
-		cold := s.Workload.Cache == "cold" || s.Workload.Cache == "salted"
-		warn(cold && cached > 0.01, "workload.cache is %s, but the server found %.1f %% of the prompt tokens in its cache", s.Workload.Cache, 100*cached)
-		warn(s.Workload.Cache == "warm" && cached < 0.5, "workload.cache is warm, but the server found %.1f %% of the prompt tokens in its cache only", 100*cached)
-	}
 	warn(state.Cause == "" && !state.Complete, "the run did not come to its end: the figures are those of the records that were written")
 	warn(e.Recorded < e.Planned, "%d of %d planned requests have no record", e.Planned-e.Recorded, e.Planned)
 	warn(e.Excess > 0, "%d records are more than the manifest planned", e.Excess)

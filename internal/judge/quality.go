@@ -1,11 +1,8 @@
 package judge
 
 import (
-	"encoding/json"
-
 	"tare/internal/judge/measure"
 	"tare/internal/judge/verdict"
-	"tare/internal/record"
 )
 
 // addQuality gives the gates the figures of a part that they look at.
@@ -85,14 +82,4 @@ func queues(loops []Loop) (all []verdict.Queue) {
 		all = append(all, q)
 	}
 	return all
-}
-
-// fixedLength reports whether the effective spec had the server go on to the planned length.
-func fixedLength(m *record.Manifest) bool {
-	var spec struct {
-		Workload struct {
-			IgnoreEOS bool `json:"ignore_eos"`
-		} `json:"workload"`
-	}
-	return json.Unmarshal(m.Spec, &spec) == nil && spec.Workload.IgnoreEOS
 }

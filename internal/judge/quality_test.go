@@ -157,7 +157,6 @@ func TestFiguresThatTheRecordsDoNotCarryCondemnTheRun(t *testing.T) {
 		}},
 		{name: "a loop kept from running", gate: "C8d", level: verdict.Failed, class: verdict.Valid, edit: func(m *record.Manifest) { m.Loops[0].RunQueueNs = 1e9 }},
 		{name: "1000 equal requests", gate: "T5", level: verdict.CertifiedLevel, class: verdict.Valid},
-		{name: "one run", gate: "T9", level: verdict.ValidLevel, class: verdict.Valid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := twoStages()
@@ -187,26 +186,5 @@ func gauge(m *record.Manifest, all []*record.Exchange) {
 		from, _ := x.FirstWrite.Get()
 		to, _ := x.End.Get()
 		m.Loops[0].InFlightNs[x.Stage] += int64(to - from)
-	}
-}
-
-func TestFiveSoundRunsAreCertifiedAndOneBadOneIsNamed(t *testing.T) {
-	sound := verdict.Verdict{Class: verdict.Valid, Gates: []verdict.Gate{{ID: "C2", Level: verdict.CertifiedLevel}, {ID: "C4", Level: verdict.NotApplicable}, {ID: "T9", Level: verdict.ValidLevel}}}
-	bad := verdict.Verdict{Class: verdict.InvalidClient, Reason: "late"}
-	server := verdict.Verdict{Class: verdict.InvalidServer}
-	short := verdict.Verdict{Class: verdict.Valid, Gates: []verdict.Gate{{ID: "C8b", Name: "stolen time", Level: verdict.Unobservable, Advisory: true}}}
-	for _, c := range []struct {
-		name string
-		runs []verdict.Verdict
-		want verdict.Class
-	}{
-		{"five", []verdict.Verdict{sound, sound, sound, sound, sound}, verdict.Certified},
-		{"four", []verdict.Verdict{sound, sound, sound, sound}, verdict.Valid},
-		{"one of five short of the level", []verdict.Verdict{sound, sound, short, sound, sound}, verdict.Valid},
-		{"one of five bad", []verdict.Verdict{sound, server, bad, sound, sound}, verdict.InvalidClient},
-	} {
-		if got := verdict.Certify(c.runs); got.Class != c.want {
-			t.Errorf("%s: got %s (%s), want %s", c.name, got.Class, got.Reason, c.want)
-		}
 	}
 }

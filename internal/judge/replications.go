@@ -16,7 +16,7 @@ const ReplicationsSchema = "tare.replications/v1"
 type Replications struct {
 	Dir     string                       `json:"-"`
 	Schema  string                       `json:"schema"`
-	Verdict verdict.Verdict              `json:"verdict"` // its gates are in the runs'
+	Verdict verdict.Verdict              `json:"verdict"` // its gates are those on the runs together; those on each are in its own
 	Runs    []Replicate                  `json:"runs"`
 	Rates   map[string]Across            `json:"rates"`   // completed_rate_per_s, output_tokens_per_s
 	Metrics map[string]map[string]Across `json:"metrics"` // by name; mean, p50, p90, p99 of each run
@@ -43,14 +43,14 @@ type Across struct {
 // Replicated puts runs together.
 func Replicated(dir string, runs []*Summary) *Replications {
 	r := &Replications{Dir: dir, Schema: ReplicationsSchema, Rates: map[string]Across{}, Metrics: map[string]map[string]Across{}}
-	var verdicts []verdict.Verdict
+	var all []verdict.Run
 	for _, s := range runs {
-		verdicts = append(verdicts, s.Verdict)
+		all = append(all, verdict.Run{Verdict: s.Verdict, Differs: s.spec.differs(runs[0].spec)})
 		r.Runs = append(r.Runs, Replicate{
 			Dir: filepath.Base(s.Dir), Class: s.Verdict.Class, Reason: s.Verdict.Reason, PlanID: s.Run.Plan.PlanID, Planned: s.Total.Planned,
 		})
 	}
-	r.Verdict = verdict.Certify(verdicts)
+	r.Verdict = verdict.Certify(all)
 	r.Rates["completed_rate_per_s"] = across(runs, func(p *Part) Number { return p.CompletedRate })
 	r.Rates["output_tokens_per_s"] = across(runs, func(p *Part) Number { return p.OutputRate })
 	for _, m := range measure.Table() {

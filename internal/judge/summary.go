@@ -16,6 +16,7 @@ type Summary struct {
 	Dir      string          `json:"-"` // the run directory as it was named; empty when the facts came from elsewhere
 	Schema   string          `json:"schema"`
 	Verdict  verdict.Verdict `json:"verdict"`
+	spec     leaves          // what the run was asked for
 	Run      Run             `json:"run"`
 	Warnings []string        `json:"warnings"`
 	Stages   []Part          `json:"stages"`

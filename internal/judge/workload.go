@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tare/internal/judge/measure"
+	"tare/internal/judge/verdict"
 	"tare/internal/record"
 )
 
@@ -27,6 +28,80 @@ func (l *lengths) add(x *record.Exchange) {
 			l.cached += int64(x.Usage.Cached)
 		}
 	}
+}
+
+// prompts is what the server said of the prompts, warm-up included: what it leaves in a cache is found by those behind it.
+type prompts struct {
+	block        int64           // of the server's cache, tokens
+	told, cached int64           // prompt tokens of replies that say how many came from a cache, and these
+	whole        int64           // of the told, those in whole blocks before the last token, which is never taken from a cache
+	counted      int64           // replies to first turns of a planned length
+	differ       map[int64]int64 // replies by tokens counted less tokens planned
+}
+
+// mostDiffer bounds the memory that the differences take; others are counted, not told apart.
+const mostDiffer = 1024
+
+func (p *prompts) add(x *record.Exchange) {
+	if !x.Usage.Known {
+		return
+	}
+	n := int64(x.Usage.Input)
+	if x.Usage.CachedKnown {
+		p.told += n
+		p.cached += int64(x.Usage.Cached)
+		p.whole += max(n-1, 0) / p.block * p.block
+	}
+	if x.Turn > 0 || x.PlannedIn == 0 {
+		return
+	}
+	p.counted++
+	by := n - int64(x.PlannedIn)
+	if _, known := p.differ[by]; known || len(p.differ) < mostDiffer {
+		p.differ[by]++
+	}
+}
+
+// common is the most frequent difference, the least of several, and how many replies have it.
+func (p *prompts) common() (by, replies int64) {
+	for d, n := range p.differ {
+		if n > replies || n == replies && d < by {
+			by, replies = d, n
+		}
+	}
+	return by, replies
+}
+
+// workloadEvidence is what the gates on the workload look at.
+func (l *Ledger) workloadEvidence() verdict.Workload {
+	a, p := &l.spec, &l.prompts
+	w := verdict.Workload{Files: a.files(), Rows: a.rows(), Rerun: a.Workload.Dataset.File != "" || a.Workload.Trace.File != ""}
+	by, replies := p.common()
+	w.Prompts = verdict.Prompts{Counted: p.counted, Common: by, Others: p.counted - replies, Unsure: a.unsure(), Whole: a.whole()}
+	if found, ok := ratio(p.cached, p.told).Get(); ok {
+		w.Cache = verdict.Cache{Found: found, Told: true}
+	}
+	m := l.manifest.Workload
+	if m == nil {
+		return w
+	}
+	w.Bodies, w.Silent, w.Compared, w.Repeated = m.Bodies, m.Silent, m.Compared, m.Repeated
+	w.Cache.Policy = m.Cache
+	w.Cache.Expected, w.Cache.Known = l.expectedShare(m)
+	return w
+}
+
+// expectedShare is the share of prompt tokens that a cache that forgets nothing finds, as the declared policy has it.
+func (l *Ledger) expectedShare(m *record.Workload) (share float64, ok bool) {
+	switch {
+	case m.Cache == "cold" || m.Cache == "salted":
+		return 0, true
+	case m.Cache == "warm":
+		return ratio(l.prompts.whole, l.prompts.told).Get()
+	case m.PromptTokens > 0 && l.spec.Workload.Dataset.File == "":
+		return ratio(m.SharedTokens, m.PromptTokens).Get()
+	}
+	return 0, m.PromptTokens == 0 && m.MeanInput > 0 // plain prompts, which begin with words of their own
 }
 
 // ratio is a of b; none of nothing.

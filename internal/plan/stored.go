@@ -116,6 +116,10 @@ func (w *Walker) nextStored(r *Request) (ok bool) {
 	if !w.skip {
 		w.body = append(w.body[:0], row.Body...)
 		r.Body = w.body
+		w.said.Made++
+		if w.plan.Spec.Workload.Dataset.File != "" { // it may be one of whole bodies
+			w.said.heed(r.Body)
+		}
 	}
 	w.hash(r)
 	return true

@@ -75,6 +75,14 @@ func (t Template) Has(place string) bool {
 	return slices.ContainsFunc(t.Segments(), func(s Segment) bool { return s.Place == place })
 }
 
+// Samples reports whether the body says temperature and top_p, by a placeholder or in a text of its own.
+func (t Template) Samples() bool {
+	says := func(place string, members ...string) bool {
+		return t.Has(place) || slices.ContainsFunc(members, func(name string) bool { return strings.Contains(t.Body, `"`+name+`"`) })
+	}
+	return says(PlaceTemperature, "temperature") && says(PlaceTopP, "top_p", "topP")
+}
+
 // Pointer takes a JSON Pointer apart: the names of members, and the numbers of elements, from the outside in.
 func Pointer(text string) (names []string, err error) {
 	if !strings.HasPrefix(text, "/") {

@@ -69,6 +69,7 @@ type Features struct {
 	Images    bool // beside the text of a message
 	Tools     bool
 	CacheSalt bool
+	Sampling  bool // temperature and top_p, in every body
 }
 
 // Encoder writes request bodies in one server's dialect.
@@ -104,6 +105,8 @@ type Walker struct {
 	input   int            // their length
 	output  int
 	cache   CacheFacts
+	said    BodyFacts
+	repeats repeats
 	prompt  []byte
 	body    []byte
 	later   []byte // body of a later turn, or what it adds to its conversation
@@ -254,10 +257,13 @@ func (w *Walker) write(r *Request) {
 		w.err = fmt.Errorf("make request %d: %w", r.Index, err)
 		return
 	}
-	if r.Body == nil {
-		w.body = w.plan.encode.AppendBody(w.body[:0], r)
-		r.Body = w.body
+	w.said.Made++
+	if r.Body != nil {
+		w.said.heed(r.Body)
+		return
 	}
+	w.body = w.plan.encode.AppendBody(w.body[:0], r)
+	r.Body = w.body
 }
 
 // CacheFacts say what a prefix cache that forgets nothing would find, of the requests made so far.
@@ -287,6 +293,7 @@ func (w *Walker) hash(r *Request) {
 		return
 	}
 	sum := sha256.Sum256(r.Body)
+	w.repeats.add(binary.BigEndian.Uint64(sum[:]))
 	w.bodies.Write(append(w.row[:0], sum[:]...))
 }
 

@@ -43,6 +43,12 @@ type Workload struct {
 	Cache        string  `json:"cache"`                        // what the server's prefix cache was to find: as-is, cold, salted, warm
 	PromptTokens int64   `json:"prompt_tokens"`                // of all prompts that were made; 0 where they are plain, or nobody counted
 	SharedTokens int64   `json:"shared_tokens"`                // of them, that earlier prompts begin with too: what a cache that forgets nothing finds
+
+	// Of the bodies that were made for first turns; 0 of none until the run's end.
+	Bodies   int64 `json:"bodies"`
+	Silent   int64 `json:"bodies_without_sampling"` // that leave temperature or top_p to the server
+	Compared int64 `json:"bodies_compared"`         // with each other: all, or of many a sample by what they say
+	Repeated int64 `json:"bodies_repeated"`         // of the compared, that say what one before said
 }
 
 // PlanIDs are the hashes of what was planned. They are empty until the whole plan has been walked.

@@ -10,7 +10,7 @@ import (
 // newAnthropic returns the dialect of Anthropic's messages endpoint.
 func newAnthropic(o Options) *endpoint {
 	return &endpoint{
-		path: "/v1/messages", accepts: plan.Features{Model: true, Messages: true, Images: true, Tools: true},
+		path: "/v1/messages", accepts: plan.Features{Sampling: true, Model: true, Messages: true, Images: true, Tools: true},
 		auth: Auth{KeyHeader: "x-api-key", Header: []string{"anthropic-version: 2023-06-01"}},
 		form: formOf(o, part{`{"model":`, modelName}, part{`,"messages":`, anthropicMessages}, part{`,"system":`, anthropicSystem},
 			part{`,"max_tokens":`, outputTokens}, part{anthropicOptions(o), noValue}, part{`,"tools":`, anthropicTools}, part{`}`, noValue}),

@@ -11,7 +11,7 @@ import (
 // newGemini returns the dialect of Google's generateContent methods.
 func newGemini(o Options) *endpoint {
 	return &endpoint{
-		path: geminiPath(o), accepts: plan.Features{Messages: true, Images: true},
+		path: geminiPath(o), accepts: plan.Features{Sampling: true, Messages: true, Images: true},
 		auth: Auth{KeyHeader: "x-goog-api-key"},
 		form: formOf(o, part{`{"contents":`, geminiContents}, part{`,"systemInstruction":{"parts":`, geminiSystem},
 			part{`,"generationConfig":{` + geminiOptions(o), noValue}, part{`,"maxOutputTokens":`, outputTokens}, part{`}}`, noValue}),

@@ -9,7 +9,7 @@ import (
 func newLlamaCpp(o Options) *endpoint {
 	options := `,"stream":` + truth(o.Stream) + `,` + sampling(o) + seeding(o, "seed") + `,"cache_prompt":true` + ignoringEOS(o)
 	return &endpoint{
-		path: "/completion", accepts: plan.Features{Messages: true, PromptIDs: true},
+		path: "/completion", accepts: plan.Features{Sampling: true, Messages: true, PromptIDs: true},
 		form: formOf(o, part{`{"prompt":`, promptOrIDs}, part{options, noValue}, part{`,"n_predict":`, outputTokens}, part{`}`, noValue}),
 		read: func() Reader {
 			r := &llamaCppReader{eventReader: eventReader{streamed: o.Stream, secrets: o.Secrets}}

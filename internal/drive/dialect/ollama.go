@@ -6,7 +6,7 @@ import "tare/internal/plan"
 // an end of sequence.
 func newOllama(o Options) *endpoint {
 	return &endpoint{
-		path: "/api/chat", accepts: plan.Features{Model: true, Messages: true, Tools: true},
+		path: "/api/chat", accepts: plan.Features{Sampling: true, Model: true, Messages: true, Tools: true},
 		form: formOf(o, part{`{"model":`, modelName}, part{`,"messages":`, textMessages}, part{`,"tools":`, openAITools},
 			part{`,"stream":` + truth(o.Stream) + `,"options":{` + sampling(o) + seeding(o, "seed"), noValue},
 			part{`,"num_predict":`, outputTokens}, part{`}}`, noValue}),

@@ -4,7 +4,7 @@ import "tare/internal/plan"
 
 // newOpenAI returns the dialect of OpenAI's chat or completions endpoint, which most servers speak.
 func newOpenAI(o Options, chat bool) *endpoint {
-	accepts := plan.Features{Model: true, Messages: true, CacheSalt: true}
+	accepts := plan.Features{Sampling: true, Model: true, Messages: true, CacheSalt: true}
 	path, question, tools, limit := "/v1/completions", part{`,"prompt":`, promptOrIDs}, part{}, `,"max_tokens":`
 	if chat {
 		path, question, tools = "/v1/chat/completions", part{`,"messages":`, openAIMessages}, part{`,"tools":`, openAITools}

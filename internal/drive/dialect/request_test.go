@@ -116,7 +116,7 @@ func sameJSON(a, b []byte) bool {
 func TestWhatAnEndpointAcceptsIsInItsBody(t *testing.T) {
 	media, _ := picture()
 	for _, endpoint := range plan.Endpoints() {
-		d := speak(t, endpoint, dialect.Options{Model: "m"})
+		d := speak(t, endpoint, dialect.Options{Model: "m", Temperature: 0.5})
 		f := d.Accepts()
 		for _, c := range []struct {
 			name    string
@@ -129,6 +129,7 @@ func TestWhatAnEndpointAcceptsIsInItsBody(t *testing.T) {
 			{"messages", f.Messages, plan.Request{Messages: []plan.Message{{Role: "user", Text: "mark-2"}}}, "mark-2"},
 			{"images", f.Images, plan.Request{Messages: []plan.Message{{Role: "user", Text: "x", Images: []plan.Image{{MediaType: media, Bytes: []byte("mark-3")}}}}}, base64.StdEncoding.EncodeToString([]byte("mark-3"))},
 			{"tools", f.Tools, plan.Request{Tools: []byte(`[{"type":"function","function":{"name":"mark-4"}}]`)}, "mark-4"},
+			{"sampling", f.Sampling, plan.Request{}, "0.5"},
 			{"cache salt", f.CacheSalt, plan.Request{CacheSalt: "mark-5"}, "mark-5"},
 		} {
 			body := d.AppendBody(nil, &c.q)

@@ -10,7 +10,7 @@ import (
 func newResponses(o Options) *endpoint {
 	options := `,` + sampling(o) + `,"stream":` + truth(o.Stream) + seeding(o, "seed") + ignoringEOS(o)
 	return &endpoint{
-		path: "/v1/responses", accepts: plan.Features{Model: true, Messages: true, Tools: true, CacheSalt: true},
+		path: "/v1/responses", accepts: plan.Features{Sampling: true, Model: true, Messages: true, Tools: true, CacheSalt: true},
 		form: formOf(o, part{`{"model":`, modelName}, part{`,"input":`, responsesInput}, part{`,"max_output_tokens":`, outputTokens},
 			part{options, noValue}, part{`,"tools":`, responsesTools}, part{`,"cache_salt":`, cacheSalt}, part{`}`, noValue}),
 		read: func() Reader {

@@ -97,6 +97,13 @@ func TestATemplateAcceptsWhatItHasPlacesFor(t *testing.T) {
 	if got, want := d.Accepts(), (plan.Features{Messages: true}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
+	for body, want := range map[string]bool{
+		`{"q":{{prompt}},"t":{{temperature}},"p":{{top_p}}}`: true, `{"q":{{prompt}},"temperature":1,"topP":1}`: true, `{"q":{{prompt}},"t":{{temperature}}}`: false,
+	} {
+		if got := speak(t, "template", dialect.Options{Template: plan.Template{Body: body, Text: "/t"}}).Accepts().Sampling; got != want {
+			t.Errorf("%s: got sampling %v, want %v", body, got, want)
+		}
+	}
 	for _, tpl := range []plan.Template{{}, {Body: `{"q":{{prompt}}}`}, {Body: `{"q":{{prompt}}}`, Text: "t"}} {
 		if _, err := dialect.For("template", dialect.Options{Template: tpl}); err == nil {
 			t.Errorf("%+v: got no error", tpl)

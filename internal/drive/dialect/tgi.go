@@ -13,7 +13,7 @@ func newTGI(o Options) *endpoint {
 		path = "/generate_stream"
 	}
 	return &endpoint{
-		path: path, accepts: plan.Features{Model: true, Messages: true},
+		path: path, accepts: plan.Features{Sampling: true, Model: true, Messages: true},
 		form: formOf(o, part{`{"inputs":`, promptText}, part{`,"parameters":{"details":true` + tgiSampling(o) + seeding(o, "seed"), noValue},
 			part{`,"max_new_tokens":`, outputTokens}, part{`,"adapter_id":`, otherModel}, part{`}}`, noValue}),
 		read: func() Reader {

@@ -14,7 +14,7 @@ func newTriton(o Options) *endpoint {
 	}
 	options := `,"stream":` + truth(o.Stream) + `,` + sampling(o) + seeding(o, "random_seed")
 	return &endpoint{
-		path: path, accepts: plan.Features{Messages: true},
+		path: path, accepts: plan.Features{Sampling: true, Messages: true},
 		form: formOf(o, part{`{"text_input":`, promptText}, part{options, noValue}, part{`,"max_tokens":`, outputTokens},
 			fixed(o, `,"min_length":`), part{`}`, noValue}),
 		read: func() Reader {

@@ -39,17 +39,21 @@ func TestDocumentationHasEveryLimit(t *testing.T) {
 		"C12": "≤ " + ms(stepLimits.valid),
 		"C13": "≤ " + ms(mattersNs),
 		"W4":  fmt.Sprintf("± %s (± %s)", arrivalLimits.valid.spell(plain), arrivalLimits.certified.spell(plain)),
+		"W5":  "≤ " + percent(promptLimits.valid),
 		"W6":  "≤ " + percent(lengthLimits.valid),
+		"W7":  "± " + percent(cacheLimits.valid),
+		"W9":  "≤ " + percent(duplicateLimits.valid),
 		"T2":  "± " + percent(balanceLimits.valid),
 		"T4": fmt.Sprintf("less %g standard errors, ≤ max(%s of the mean, %g) (%s)",
 			driftQuantile, percent(drifted.valid.share), drifted.valid.floor, drifted.certified.spell(plain)),
 		"T6": both(widthLimits, percent),
+		"T9": fmt.Sprintf("(≥ %d runs)", CertifiedRuns),
 		"S5": both(errorLimits, percent),
 	}
 	if throttleLimits.certified != 0 {
 		t.Errorf("C8c: got a certified limit of %g, want 0: the documentation says never", throttleLimits.certified)
 	}
-	for _, r := range rules() {
+	for _, r := range append(rules(), joint()...) {
 		row := rowOf(string(text), r.id, r.name)
 		if row == "" {
 			t.Errorf("docs/verdict.md has no row that begins %q", "| "+r.id+" "+r.name)
@@ -88,15 +92,4 @@ func rowOf(text, id, name string) string {
 		}
 	}
 	return ""
-}
-
-func TestRunsTogetherAreReplicated(t *testing.T) {
-	for runs, want := range map[int]Level{1: ValidLevel, CertifiedRuns - 1: ValidLevel, CertifiedRuns: CertifiedLevel} {
-		if got := replicated(runs); got.level != want {
-			t.Errorf("%d runs: got %s (%s), want %s", runs, got.level, got.measured, want)
-		}
-	}
-	if f := alone(nil); len(f) != 1 || f[0].measured != "1 of 5 runs (--repeat)" {
-		t.Errorf("one run: got %+v, want 1 of 5", f)
-	}
 }

@@ -19,6 +19,7 @@ type Evidence struct {
 	Queues      []Queue         // of loops with a thread of their own and kernel stamps
 	PlanIDs     record.PlanIDs
 	FixedLength bool // replies were to go on to their planned length
+	Workload    Workload
 
 	Planned    int64 // requests of all stages, warm-up included
 	Recorded   int64 // exchanges in the log, each index counted once

@@ -25,6 +25,9 @@ var (
 	resendLimits    = limits{0.001, 0.01}
 	stepLimits      = limits{1e6, 1e6}
 	lengthLimits    = limits{0.001, 0.001}
+	promptLimits    = limits{0.001, 0.001}
+	cacheLimits     = limits{0.02, 0.02}
+	duplicateLimits = limits{0.001, 0.001}
 	balanceLimits   = limits{0.001, 0.001}
 	widthLimits     = limits{0.05, 0.1}
 	errorLimits     = limits{0.001, 0.01}

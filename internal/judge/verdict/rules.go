@@ -26,14 +26,15 @@ type finding struct {
 	measured string
 	blames   Class  // when it is another than the rule's
 	advisory bool   // it condemns none, whatever the rule does
+	untold   bool   // it could not be observed since the server does not tell
 	hint     string // when there is a better one than the rule's
 }
 
 func (r rule) gate(e *Evidence) Gate {
 	worst := worstOf(r.find(e)...)
-	g := Gate{ID: r.id, Name: r.name, Rule: r.text, Measured: worst.measured, Stage: worst.stage, Level: worst.level, Advisory: r.blames == "" || worst.advisory, blames: r.blames}
-	if worst.blames != "" {
-		g.blames = worst.blames
+	g := Gate{ID: r.id, Name: r.name, Rule: r.text, Measured: worst.measured, Stage: worst.stage, Level: worst.level, Advisory: r.blames == "" || worst.advisory, Untold: worst.untold}
+	if g.blames = cmp.Or(worst.blames, r.blames); g.Advisory {
+		g.blames = ""
 	}
 	if g.Level == Failed || g.Level == Unobservable {
 		g.Hint = cmp.Or(worst.hint, r.hint)
@@ -81,10 +82,18 @@ func rules() []rule {
 			"something other than its own queue stopped the client: other processes, a suspended machine", "", models},
 		{"C14", "correction", "latencies from due and from send both stand in the report", "", InvalidStats, eachStage(corrected)},
 		{"W1", "plan ids", "the hashes of the plan cover it whole", "let the run end by itself", InvalidWorkload, planIDs},
+		{"W3", "files", "the files that the plan was made of have their hashes in the manifest", "keep the run directory, and report it", InvalidWorkload, files},
 		{"W4", "arrivals", "dispersion of the counts sent over 1, 10 and 60 s = that planned, ± " + arrivalLimits.valid.spell(plain) + "; certified ± " + arrivalLimits.certified.spell(plain),
 			"the client could not keep the pattern: lower the rate or give it more cores; longer stages show it better", InvalidWorkload, eachStage(arrivals)},
+		{"W5", "prompt lengths", "replies in which the server counts another number of prompt tokens than planned, and what its template adds to each, ≤ " + percent(promptLimits.valid),
+			"name the model's own tokenizer and its chat template (workload.tokenizer, workload.chat_template)", InvalidWorkload, promptLengths},
 		{"W6", "output lengths", "with workload.ignore_eos, replies of another length than planned ≤ " + percent(lengthLimits.valid),
 			"the server stops early or does not know the option", InvalidWorkload, eachStage(outputs)},
+		{"W7", "cache", "share of the prompt tokens that the server found in its prefix cache = what workload.cache declares and the prompts have in common, ± " + percent(cacheLimits.valid),
+			"the cache was not as declared: restart the server or change load.seed, send a warm-up, or declare what it is; the server's template may begin all prompts alike", InvalidWorkload, cache},
+		{"W8", "sampling", "bodies that leave temperature or top_p to the server = 0", "give both in the bodies: servers have defaults of their own for each model", "", sampling},
+		{"W9", "duplicates", "bodies that say what one before said, of a plan whose prompts are made, ≤ " + percent(duplicateLimits.valid),
+			"longer prompts: very short ones are soon alike", "", duplicates},
 		{"T1", "accounted", "every planned request has exactly one record",
 			"the records of a killed run end early: its numbers are those of the part that was written", InvalidStats, accounted},
 		{"T2", "Little's law", "time in flight by the senders' gauge = that of the records, ± " + percent(balanceLimits.valid),
@@ -99,7 +108,6 @@ func rules() []rule {
 		{"T6", "interval", "half of the 95 % interval of the median TTFT and E2E " + widthLimits.rule(percent),
 			"a longer stage", InvalidStats, eachStage(width)},
 		{"T7", "all planned", "percentiles over all planned requests stand beside those of the completed", "", InvalidStats, eachStage(overAll)},
-		{replications, "replications", "certified: five runs of the same load", "repeat the run: --repeat 5", InvalidStats, alone},
 		{"S5", "errors", "requests that did not complete " + errorLimits.rule(percent),
 			"see the outcomes and their messages; a failing server answers the rest faster", InvalidServer, eachStage(errorShare)},
 	}

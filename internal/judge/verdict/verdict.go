@@ -2,9 +2,7 @@
 package verdict
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -26,6 +24,8 @@ type Gate struct {
 	Hint     string `json:"hint,omitempty"` // what to do, for a gate that failed or could not be observed
 
 	Advisory bool `json:"advisory,omitempty"` // it condemns no run, and stands between it and CERTIFIED
+
+	Untold bool `json:"untold,omitempty"` // it could not be observed since the server does not tell: CERTIFIED names it, and does not ask for it
 
 	blames Class
 }
@@ -90,58 +90,6 @@ func Judge(e *Evidence) Verdict {
 		v.Reason += "; the run was cut short (" + e.State.Cause + ")"
 	}
 	return v
-}
-
-// Replications (T9) are what no single run can have: the gate of each stands at VALID, and runs together are held against it anew.
-const replications = "T9"
-
-// CertifiedRuns is how many runs of the same load CERTIFIED asks for.
-const CertifiedRuns = 5
-
-// alone is the finding on a run by itself.
-func alone(*Evidence) []finding { return []finding{replicated(1)} }
-
-// replicated is the finding on so many runs of one load.
-func replicated(runs int) finding {
-	if runs >= CertifiedRuns {
-		return finding{level: CertifiedLevel, measured: fmt.Sprintf("%d runs", runs)}
-	}
-	return finding{level: ValidLevel, measured: fmt.Sprintf("%d of %d runs (--repeat)", runs, CertifiedRuns)}
-}
-
-// short lists what stands between the run and CERTIFIED, but for replications.
-func (v *Verdict) short() (ids []string) {
-	for _, g := range v.Gates {
-		if g.ID != replications && g.Level != CertifiedLevel && g.Level != NotApplicable {
-			ids = append(ids, g.ID+" "+g.Name)
-		}
-	}
-	return ids
-}
-
-// Certify is the judgement on several runs of one load by those on each: the worst of them, or CERTIFIED.
-func Certify(runs []Verdict) Verdict {
-	worst := slices.MaxFunc(runs, func(a, b Verdict) int { return cmp.Compare(severity(a.Class), severity(b.Class)) })
-	if worst.Class != Valid {
-		return Verdict{Class: worst.Class, Reason: worst.Reason}
-	}
-	if replicated(len(runs)).level != CertifiedLevel {
-		return Verdict{Class: Valid, Reason: fmt.Sprintf("no gate failed in %d runs; CERTIFIED asks for %d", len(runs), CertifiedRuns)}
-	}
-	for i := range runs {
-		if ids := runs[i].short(); len(ids) > 0 {
-			return Verdict{Class: Valid, Reason: fmt.Sprintf("no gate failed in %d runs; not certified in run %d: %s", len(runs), i+1, strings.Join(ids, ", "))}
-		}
-	}
-	return Verdict{Class: Certified, Reason: fmt.Sprintf("every gate passed at the certified level in each of %d runs", len(runs))}
-}
-
-// severity orders classes from good to bad.
-func severity(c Class) int {
-	if i := slices.Index(blame(), c); i >= 0 {
-		return len(blame()) - i
-	}
-	return 0
 }
 
 func accuse(e *Evidence, class Class, failed []Gate, others int) string {
