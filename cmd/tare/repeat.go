@@ -103,24 +103,35 @@ func exitOfAll(runs []finished, joint *judge.Replications, strict bool) error {
 
 // reportReplications prints what the runs below dir say together; ok is false when it holds none.
 func reportReplications(w io.Writer, dir string, asJSON bool) (ok bool, err error) {
-	var all []*judge.Summary
-	for n := 1; n <= mostRepeats; n++ {
-		at := runDirOf(dir, n)
-		if _, err := os.Stat(filepath.Join(at, record.ManifestFile)); err != nil {
-			break
-		}
-		s, err := judge.Summarize(at)
-		if err != nil {
-			return true, err
-		}
-		all = append(all, s)
-	}
-	if len(all) == 0 {
-		return false, nil
+	all, err := summarizeBelow(dir)
+	if err != nil || len(all) == 0 {
+		return err != nil, err
 	}
 	joint := judge.Replicated(dir, all)
 	if asJSON {
 		return true, report.ReplicationsJSON(w, joint)
 	}
 	return true, report.Replications(w, joint)
+}
+
+// runsBelow are the directories of the runs that tare run --repeat has put below dir.
+func runsBelow(dir string) (runs []string) {
+	for n := 1; n <= mostRepeats; n++ {
+		at := runDirOf(dir, n)
+		if _, err := os.Stat(filepath.Join(at, record.ManifestFile)); err == nil {
+			runs = append(runs, at)
+		}
+	}
+	return runs
+}
+
+func summarizeBelow(dir string) (all []*judge.Summary, err error) {
+	for _, at := range runsBelow(dir) {
+		s, err := judge.Summarize(at)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }

@@ -48,14 +48,18 @@ func WriteSummary(dir string, s *judge.Summary) error {
 	if err := replace(dir, SummaryFile, s); err != nil {
 		return fmt.Errorf("write summary: %w", err)
 	}
-	v := struct {
-		Schema string `json:"schema"`
-		verdict.Verdict
-	}{VerdictSchema, s.Verdict}
-	if err := replace(dir, VerdictFile, &v); err != nil {
+	if err := replace(dir, VerdictFile, verdictDocument(s)); err != nil {
 		return fmt.Errorf("write verdict: %w", err)
 	}
 	return nil
+}
+
+// verdictDocument is what verdict.json holds.
+func verdictDocument(s *judge.Summary) any {
+	return &struct {
+		Schema string `json:"schema"`
+		verdict.Verdict
+	}{VerdictSchema, s.Verdict}
 }
 
 // replace puts v as JSON into the place of a file.
