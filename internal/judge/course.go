@@ -3,18 +3,46 @@ package judge
 import (
 	"time"
 
+	"tare/internal/judge/measure"
 	"tare/internal/judge/stats"
+	"tare/internal/record"
 )
 
 // course is what happened in a stage's window, in bins of a tenth of a second.
-type course struct{ writes, ends, completions, tokens []float64 }
+type course struct {
+	due, writes, ends, completions, tokens []float64
+
+	waits, waited []float64 // sum of the waits for the first token, s, by when the requests were due, and how many have one
+}
+
+// add counts what follows from a request's due time.
+func (c *course) add(r *measure.Reply, begins time.Duration) {
+	count(&c.due, r.Due-begins, 1)
+	if wait, ok := waitOf(r); ok {
+		count(&c.waited, r.Due-begins, 1)
+		addTo(&c.waits, r.Due-begins, wait.Seconds())
+	}
+}
+
+// waitOf is the time from due to the first token, or to the end of a reply that came whole.
+func waitOf(r *measure.Reply) (wait time.Duration, ok bool) {
+	switch {
+	case r.FirstToken.Known:
+		return r.FirstToken.At - r.Due, true
+	case r.Outcome == record.Completed && r.Ended:
+		return r.Finish - r.Due, true
+	}
+	return 0, false
+}
 
 const (
 	binWidth = 100 * time.Millisecond
 	mostBins = 1 << 20 // 29 hours; what comes later is in no series
 )
 
-func count(bins *[]float64, at time.Duration, n int64) {
+func count(bins *[]float64, at time.Duration, n int64) { addTo(bins, at, float64(n)) }
+
+func addTo(bins *[]float64, at time.Duration, v float64) {
 	i := int(at / binWidth)
 	if at < 0 || i >= mostBins {
 		return
@@ -22,7 +50,7 @@ func count(bins *[]float64, at time.Duration, n int64) {
 	for len(*bins) <= i {
 		*bins = append(*bins, 0)
 	}
-	(*bins)[i] += float64(n)
+	(*bins)[i] += v
 }
 
 // whole gives a series the length of the window, without the bin that the window ends in.
@@ -55,6 +83,7 @@ type Steadiness struct {
 	Tokens    RateInterval `json:"output_tokens_per_s"`
 	Warmup    Warmup       `json:"warmup"`
 	Drift     Drift        `json:"drift"`
+	Stability *Stability   `json:"stability,omitempty"` // of an open stage of one rate, long enough to look at
 	Little    Little       `json:"little"`
 }
 
@@ -73,7 +102,7 @@ type Warmup struct {
 	Steady      bool    `json:"steady"`
 }
 
-// Drift is the trend of the requests in flight.
+// Drift is the trend of the backlog: of what fell due and has not ended, or, in a closed loop, of what is in flight.
 type Drift struct {
 	Growth Number `json:"growth"`    // over the window, in requests
 	Error  Number `json:"error"`     // its standard error
@@ -89,8 +118,8 @@ type Little struct {
 
 const seriesBins = 500 // of the series that trends and intervals are taken from
 
-// steadiness looks at a stage that lasted so long, after a warm-up of the same load, if there was one.
-func (a *account) steadiness(lasted time.Duration, warm *account, warmed time.Duration) Steadiness {
+// steadiness looks at a stage that lasted so long, after a warm-up of the same load, if there was one. A steady one is to have one rate.
+func (a *account) steadiness(lasted time.Duration, open, steady bool, warm *account, warmed time.Duration) Steadiness {
 	s := Steadiness{
 		Completed: rateInterval(whole(a.course.completions, lasted)), Tokens: rateInterval(whole(a.course.tokens, lasted)),
 		Warmup: Warmup{DeclaredMs: float64(warmed) / 1e6},
@@ -109,7 +138,12 @@ func (a *account) steadiness(lasted time.Duration, warm *account, warmed time.Du
 	if from, steady := stats.SteadyFrom(joined, 0); steady {
 		s.Warmup.SuggestedMs, s.Warmup.Steady = Some(float64(time.Duration(from)*width)/1e6), true
 	}
-	s.Drift = a.drift(lasted)
+	c := a.courseOf(lasted, open)
+	stability, ok := stats.Assess(&c)
+	s.Drift = a.drift(&c, lasted)
+	if ok && open && steady {
+		s.Stability = newStability(stability)
+	}
 	return s
 }
 
@@ -123,25 +157,31 @@ func rateInterval(bins []float64) RateInterval {
 	return RateInterval{Mean: Some(b.Mean / per), Low: Some(b.Low / per), High: Some(b.High / per), Independent: b.Independent()}
 }
 
-// drift fits a line to the number in flight, which is what was written less what ended, from some level that does not matter.
-func (a *account) drift(lasted time.Duration) (d Drift) {
-	writes, ends := whole(a.course.writes, lasted), whole(a.course.ends, lasted)
-	var level float64
-	backlog := make([]float64, len(writes))
-	for i := range writes {
-		level += writes[i] - ends[i]
-		backlog[i] = level
+// courseOf puts the series of a stage into no more bins than trends are taken from. What comes is what falls due, and in a closed loop
+// what is written.
+func (a *account) courseOf(lasted time.Duration, open bool) (c stats.Course) {
+	come := a.course.writes
+	if open {
+		come = a.course.due
 	}
-	joined, width := coarse(backlog, seriesBins)
-	size := float64(width / binWidth)
-	x := make([]float64, len(joined))
-	for i := range joined {
-		x[i], joined[i] = float64(i), joined[i]/size
+	series := func(bins []float64) []float64 {
+		joined, width := coarse(whole(bins, lasted), seriesBins)
+		c.Width = width.Seconds()
+		return joined
 	}
-	const least = 50
-	if line, ok := stats.Trend(x, joined, stats.NeweyWestLags(len(x))); ok && len(x) >= least {
-		n := float64(len(x))
-		d.Growth, d.Error = Some(line.Slope*n), Some(line.Error*n)
+	c.Due, c.Ended, c.Planned, c.Failed = series(come), series(a.course.ends), a.attempted, a.failed
+	waits, waited := series(a.course.waits), series(a.course.waited)
+	for i := range waits {
+		if waited[i] > 0 {
+			c.Waits = append(c.Waits, stats.Wait{Bin: float64(i), Seconds: waits[i] / waited[i]})
+		}
+	}
+	return c
+}
+
+func (a *account) drift(c *stats.Course, lasted time.Duration) (d Drift) {
+	if g, ok := c.Growth(); ok {
+		d.Growth, d.Error = Some(g.Total), Some(g.Error)
 	}
 	if lasted > 0 {
 		d.Mean = Some(float64(a.inFlight) / float64(lasted))

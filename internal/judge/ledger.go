@@ -113,6 +113,7 @@ func (l *Ledger) Add(x *record.Exchange) error {
 	place.put(i, r, l.windows[x.Stage])
 	l.stages[x.Stage].add(r, l.table, l.windows[x.Stage])
 	l.prompts.add(x)
+	l.stages[x.Stage].course.add(r, l.windows[x.Stage].start)
 	if !l.manifest.Stages[x.Stage].Warmup {
 		l.lengths.add(x)
 		l.addClass(r)
@@ -244,7 +245,9 @@ func (l *Ledger) steadiness(i int, lasted time.Duration) *Steadiness {
 	if i > 0 && sameLoad(&l.manifest.Stages[i-1], &l.manifest.Stages[i]) && l.windows[i-1].end == l.windows[i].start {
 		warm, warmed = l.stages[i-1], l.windows[i-1].length()
 	}
-	s := a.steadiness(lasted, warm, warmed)
+	stage := &l.manifest.Stages[i]
+	oneRate := stage.RateToPerS <= 0 || math.Abs(stage.RateToPerS-stage.RatePerS) < 1e-9*stage.RatePerS
+	s := a.steadiness(lasted, stage.Kind == "open", oneRate, warm, warmed)
 	gauge, known := int64(0), l.manifest.State.Complete && len(l.manifest.Loops) > 0
 	for _, loop := range l.manifest.Loops {
 		known = known && len(loop.InFlightNs) > i

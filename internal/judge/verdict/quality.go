@@ -116,7 +116,7 @@ func warmup(e *Evidence, s *Stage) finding {
 	return f
 }
 
-// drift looks for a stage in which the requests in flight grew throughout: its latencies say how long it lasted. To overload a server may be
+// drift looks for a stage in which the backlog grew throughout: its latencies say how long it lasted. To overload a server may be
 // what the user wants.
 func drift(_ *Evidence, s *Stage) finding {
 	d := s.Drift
@@ -130,7 +130,7 @@ func drift(_ *Evidence, s *Stage) finding {
 	}
 	sure := d.Growth - driftQuantile*d.Error
 	level, strain := driftLimits.at(d.InFlight).grade(sure)
-	return finding{level: level, strain: strain, measured: fmt.Sprintf("in flight %+.3g ± %.2g over the window, %.3g in the mean", d.Growth, d.Error, d.InFlight)}
+	return finding{level: level, strain: strain, measured: fmt.Sprintf("backlog %+.3g ± %.2g over the window, %.3g in flight in the mean", d.Growth, d.Error, d.InFlight)}
 }
 
 // backing asks what the headline's percentiles are worth. Those that are worth too little are withheld, so that none misleads.

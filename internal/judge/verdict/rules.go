@@ -100,7 +100,7 @@ func rules() []rule {
 			"records are lost, doubled or stamped wrongly: keep the run directory, and report it", InvalidStats, eachStage(balance)},
 		{"T3", "warm-up", "a steady state was seen; certified: the declared warm-up is as long as MSER-5 suggests, and the window three times the E2E p99",
 			"declare a longer warm-up, or a longer stage", InvalidStats, eachStage(warmup)},
-		{"T4", "drift", fmt.Sprintf("growth of the requests in flight over the window, less %g standard errors ≤ max(%s of their mean, %g); certified %s",
+		{"T4", "drift", fmt.Sprintf("growth of the backlog over the window, less %g standard errors ≤ max(%s of their mean, %g); certified %s",
 			driftQuantile, percent(driftLimits.valid.share), driftLimits.valid.floor, driftLimits.certified.spell(plain)),
 			"the server does not keep up, or its latencies are long for the stage: they say how long the stage was", "", eachStage(drift)},
 		{"T5", "independent requests", "percentiles that too few independent requests back are withheld; certified: TTFT and E2E p50 and p99 are shown",
