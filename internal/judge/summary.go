@@ -35,8 +35,13 @@ type Workload struct {
 	AskedOutput   Number `json:"asked_output_tokens"`
 	PlannedOutput Number `json:"planned_output_tokens"`
 	Cache         string `json:"cache,omitempty"`
-	Expected      Number `json:"expected_cached_share"` // of prompt tokens, of all requests made: for a cache that forgets nothing
-	Cached        Number `json:"cached_share"`          // as the server counted, of replies that say
+
+	// What a prefix cache that forgets nothing would find of all prompts made, and what the server counted, of replies that say: tokens,
+	// and fractions of the prompt tokens of either.
+	ExpectedTokens Number `json:"expected_cached_tokens"`
+	CachedTokens   Number `json:"cached_tokens"`
+	Expected       Number `json:"expected_cached_share"`
+	Cached         Number `json:"cached_share"`
 }
 
 // Class is what became of the requests of one class, warm-up left out.

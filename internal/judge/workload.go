@@ -118,8 +118,14 @@ func (l *Ledger) workload() Workload {
 		PlannedInput: ratio(n.input, n.requests), PlannedOutput: ratio(n.output, n.requests),
 		CountedInput: ratio(n.prompt, n.counted), Cached: ratio(n.cached, n.told),
 	}
+	if n.told > 0 {
+		w.CachedTokens = Some(float64(n.cached))
+	}
 	if m := l.manifest.Workload; m != nil {
 		w.Cache, w.Expected = m.Cache, ratio(m.SharedTokens, m.PromptTokens)
+		if m.PromptTokens > 0 {
+			w.ExpectedTokens = Some(float64(m.SharedTokens))
+		}
 		if m.MeanInput > 0 {
 			w.AskedInput = Some(m.MeanInput)
 		}

@@ -161,7 +161,7 @@ func (w *Walker) foresee(first *Request, counted bool) {
 		pause := w.visits.Think(r.Index)
 		said := r.OutputTokens
 		w.turns.next(&r)
-		w.cache.add(&r)
+		w.look(&r)
 		if !counted {
 			continue
 		}
@@ -194,7 +194,7 @@ func (w *Walker) foresee(first *Request, counted bool) {
 }
 
 // next makes r the turn behind it, with its lengths. A cache that forgets nothing has the prompt before, and the reply to it where
-// that is what comes next; what is left of a block is not found.
+// that is what comes next, but for the reply's last token, from which nothing was computed; what is left of a block is not found.
 func (c *content) next(r *Request) {
 	before, said := r.InputTokens, r.OutputTokens
 	r.Turn++
@@ -203,7 +203,7 @@ func (c *content) next(r *Request) {
 	c.drawn(r)
 	r.SharedTokens = before
 	if c.m.work.Conversation.History == HistoryLive {
-		r.SharedTokens += said
+		r.SharedTokens += said - 1
 	}
 	r.SharedTokens -= r.SharedTokens % c.m.work.Prefix.Block
 	r.InputTokens += before + said

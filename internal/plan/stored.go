@@ -112,7 +112,7 @@ func (w *Walker) nextStored(r *Request) (ok bool) {
 		Index: row.Index, Stage: row.Stage, Due: row.Due, Think: row.Think, Session: row.Session, Turn: row.Turn, Class: row.Class,
 		Model: row.Model, Turns: 1, InputTokens: row.InputTokens, SharedTokens: row.SharedTokens, OutputTokens: row.OutputTokens,
 	}
-	w.cache.add(r)
+	w.look(r)
 	if !w.skip {
 		w.body = append(w.body[:0], row.Body...)
 		r.Body = w.body

@@ -227,7 +227,7 @@ func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
 	w.pace(r)
 	if w.content != nil {
 		w.content.shape(r, w.rowOf(s))
-		w.cache.add(r)
+		w.look(r)
 	}
 	if !w.skip {
 		w.write(r)
@@ -266,15 +266,20 @@ func (w *Walker) write(r *Request) {
 	r.Body = w.body
 }
 
-// CacheFacts say what a prefix cache that forgets nothing would find, of the requests made so far.
+// CacheFacts say what a prefix cache that forgets nothing would find, of the requests made so far. Those of a warm-up fill it, and
+// are not counted.
 type CacheFacts struct {
 	Prompt int64 // tokens of all prompts
 	Shared int64 // of them, those that earlier requests begin with too
 }
 
-func (f *CacheFacts) add(r *Request) {
-	f.Prompt += int64(r.InputTokens)
-	f.Shared += int64(r.SharedTokens)
+// look counts what a cache would find of r.
+func (w *Walker) look(r *Request) {
+	if w.plan.Stages[r.Stage].Warmup {
+		return
+	}
+	w.cache.Prompt += int64(r.InputTokens)
+	w.cache.Shared += int64(r.SharedTokens)
 }
 
 // Cache returns what a prefix cache that forgets nothing would find.

@@ -41,7 +41,7 @@ type Workload struct {
 	MeanOutput   float64 `json:"mean_output_tokens,omitempty"` // asked mean length of an answer
 	MeanTurns    float64 `json:"mean_turns,omitempty"`         // asked mean number of turns of a session; 0 where each is a request
 	Cache        string  `json:"cache"`                        // what the server's prefix cache was to find: as-is, cold, salted, warm
-	PromptTokens int64   `json:"prompt_tokens"`                // of all prompts that were made; 0 where they are plain, or nobody counted
+	PromptTokens int64   `json:"prompt_tokens"`                // of all prompts that were made, warm-up left out; 0 where they are plain, or nobody counted
 	SharedTokens int64   `json:"shared_tokens"`                // of them, that earlier prompts begin with too: what a cache that forgets nothing finds
 
 	// Of the bodies that were made for first turns; 0 of none until the run's end.

@@ -418,11 +418,20 @@ func writeWorkload(b *bytes.Buffer, s *judge.Summary) {
 	of("counted by the server", w.CountedInput, 1, "")
 	of("output tokens asked", w.AskedOutput, 1, "")
 	of("planned", w.PlannedOutput, 1, "")
-	of("prompt tokens in a cache that forgets nothing", w.Expected, 100, " %")
-	of("in the server's", w.Cached, 100, " %")
+	of("prompt tokens in a cache that forgets nothing", w.Expected, 100, " %"+tokens(w.ExpectedTokens))
+	of("in the server's", w.Cached, 100, " %"+tokens(w.CachedTokens))
 	if len(parts) > 0 {
 		wrap(b, "means     ", strings.Join(parts, ", "))
 	}
+}
+
+// tokens is a count behind a share.
+func tokens(n judge.Number) string {
+	v, ok := n.Get()
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(" (%.0f tokens)", v)
 }
 
 func writeServers(b *bytes.Buffer, s *judge.Summary) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -19,6 +18,7 @@ type ask struct {
 	prompt     int    // prompt tokens: words of all text, or the length of an id array
 	prompted   bool   // there is a prompt, or there are messages
 	marker     []byte // text between the first [[sim: and its ]]; nil when there is none
+	salt       uint64 // identity of cache_salt; 0 when absent
 	limited    bool   // tokens came from max_completion_tokens, which goes before max_tokens
 }
 
@@ -31,6 +31,7 @@ var (
 	errStream   = errors.New("stream and the fields of stream_options must be booleans")
 	errChoices  = errors.New("n must be 1")
 	errModel    = errors.New("model must be a string")
+	errSalt     = errors.New("cache_salt must be a string, and not empty")
 )
 
 // maxDepth is how deep a body may nest.
@@ -43,6 +44,7 @@ type scanner struct {
 	depth   int
 	scratch []byte
 	ask     ask
+	chain   *chain // takes the tokens of the prompt; nil when nobody asks which they are
 }
 
 // scan reads a completion request; chat says whether messages or a prompt are wanted.
@@ -54,6 +56,9 @@ func (s *scanner) scan(body []byte, chat bool) (ask, error) {
 	}
 	if s.space(); s.i != len(s.b) {
 		return ask{}, errNotJSON
+	}
+	if s.chain != nil {
+		s.chain.part(s.ask.salt)
 	}
 	if !s.ask.prompted {
 		if chat {
@@ -78,6 +83,8 @@ func (s *scanner) member(key []byte, chat bool) error {
 		return s.limit(true)
 	case "n":
 		return s.choices()
+	case "cache_salt":
+		return s.salt()
 	case "prompt":
 		if !chat {
 			return s.prompt()
@@ -100,6 +107,45 @@ func (s *scanner) model() error {
 	}
 	raw, err := s.str()
 	s.ask.model = raw
+	return err
+}
+
+func (s *scanner) salt() error {
+	if s.null() {
+		s.ask.salt = 0
+		return nil
+	}
+	if s.peek() != '"' {
+		return s.not(errSalt)
+	}
+	raw, err := s.str()
+	if err != nil {
+		return err
+	}
+	if len(raw) == 0 {
+		return errSalt
+	}
+	s.ask.salt = identity(s.decode(raw)) | 1
+	return nil
+}
+
+// begin makes the prompt empty.
+func (s *scanner) begin() {
+	s.ask.prompt, s.ask.prompted = 0, false
+	if s.chain != nil {
+		s.chain.reset(s.chain.size)
+	}
+}
+
+// id reads a token id of the prompt.
+func (s *scanner) id() error {
+	raw, err := s.number()
+	if err == nil {
+		s.ask.prompt++
+		if s.chain != nil {
+			s.chain.add(^identity(raw)) // an id is no word
+		}
+	}
 	return err
 }
 
@@ -165,7 +211,7 @@ func (s *scanner) orNotJSON(err, otherwise error) error {
 
 // prompt reads a string, or an array of token ids, or one of these in an array.
 func (s *scanner) prompt() error {
-	s.ask.prompt, s.ask.prompted = 0, false
+	s.begin()
 	if s.null() {
 		return nil
 	}
@@ -192,8 +238,7 @@ func (s *scanner) prompts(nested bool) error {
 			return s.prompts(false)
 		case c == '-' || '0' <= c && c <= '9':
 			ids++
-			s.ask.prompt++
-			return s.skip()
+			return s.id()
 		}
 		return s.not(errPrompt)
 	})
@@ -204,7 +249,7 @@ func (s *scanner) prompts(nested bool) error {
 }
 
 func (s *scanner) messages() error {
-	s.ask.prompt, s.ask.prompted = 0, false
+	s.begin()
 	if s.null() {
 		return nil
 	}
@@ -254,7 +299,7 @@ func (s *scanner) text() error {
 		return err
 	}
 	text := s.decode(raw)
-	s.ask.prompt += words(text)
+	s.ask.prompt += words(text, s.chain)
 	if s.ask.marker == nil {
 		s.ask.marker = marker(text)
 	}
@@ -271,24 +316,6 @@ func marker(text []byte) []byte {
 		return nil
 	}
 	return append([]byte{}, inner...)
-}
-
-// words counts the runs of text between white space as Unicode defines it.
-func words(text []byte) (n int) {
-	inside := false
-	for i := 0; i < len(text); {
-		r, size := rune(text[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRune(text[i:])
-		}
-		i += size
-		space := unicode.IsSpace(r)
-		if !space && !inside {
-			n++
-		}
-		inside = !space
-	}
-	return n
 }
 
 func (s *scanner) space() {

@@ -21,6 +21,12 @@ const (
 // defaultTokens is the number of output tokens when a request names none.
 const defaultTokens = 16
 
+// What the KV memory is when nothing is said of it.
+const (
+	defaultKVTokens = 1 << 20
+	defaultKVBlock  = 16
+)
+
 // Config says how the server behaves. The zero value of every field but Addr is a working choice: a server that answers
 // at once, with any number of requests at the same time.
 type Config struct {
@@ -35,6 +41,9 @@ type Config struct {
 	Prefill        time.Duration // added before the first token for each prompt token
 	Slots          int           // requests in service at the same time, others wait in order of arrival; 0 means any number
 	QueueLimit     int           // requests that may wait for a slot, those beyond are answered 429; 0 means any number
+	PrefixCache    bool          // keep the blocks of prompts and replies, so that prompts which begin alike are computed once
+	KVTokens       int           // tokens that the KV memory has room for; 0 means 1,048,576
+	KVBlock        int           // tokens in one of its blocks; 0 means 16
 	RoleEarly      bool          // send header and role chunk when service starts instead of with the first token
 
 	Faults Faults // failures and the fraction of requests that meet them
@@ -61,6 +70,12 @@ func (c Config) withDefaults() Config {
 	if c.Loops == 0 {
 		c.Loops = 1
 	}
+	if c.KVBlock == 0 {
+		c.KVBlock = defaultKVBlock
+	}
+	if c.KVTokens == 0 {
+		c.KVTokens = defaultKVTokens
+	}
 	return c
 }
 
@@ -78,13 +93,18 @@ func (c Config) Validate() error {
 	for _, f := range []struct {
 		name string
 		n    int
-	}{{"tokens-per-chunk", c.TokensPerChunk}, {"slots", c.Slots}, {"queue-limit", c.QueueLimit}, {"loops", c.Loops}} {
+	}{{"tokens-per-chunk", c.TokensPerChunk}, {"slots", c.Slots}, {"queue-limit", c.QueueLimit}, {"loops", c.Loops},
+		{"kv-tokens", c.KVTokens}, {"kv-block", c.KVBlock}} {
 		refuse(f.n < 0, "%s: must not be negative, got %d", f.name, f.n)
 	}
 	refuse(c.Step < 0, "step: must not be negative, got %v", c.Step)
 	refuse(c.Prefill < 0, "prefill: must not be negative, got %v", c.Prefill)
 	refuse(c.Step > 0 && !c.Gap.zero(), "gap: excluded by step, got gap %v and step %v\nhint: in lock-step the period is the gap", c.Gap, c.Step)
 	refuse(c.QueueLimit > 0 && c.Slots == 0, "queue-limit: needs slots, got queue-limit %d without", c.QueueLimit)
+	refuse(!c.PrefixCache && c.KVTokens > 0, "kv-tokens: needs prefix-cache, got kv-tokens %d without", c.KVTokens)
+	refuse(!c.PrefixCache && c.KVBlock > 0, "kv-block: needs prefix-cache, got kv-block %d without", c.KVBlock)
+	kv := c.withDefaults()
+	refuse(kv.KVTokens < kv.KVBlock, "kv-tokens: must have room for a block of %d tokens, got %d", kv.KVBlock, kv.KVTokens)
 	faults = append(faults, c.Faults.validate()...)
 	faults = append(faults, c.validateNull()...)
 	return errors.Join(faults...)
@@ -103,6 +123,7 @@ func (c Config) validateNull() (faults []error) {
 		set  bool
 	}{
 		{"step", c.Step != 0}, {"prefill", c.Prefill != 0}, {"slots", c.Slots != 0}, {"fault", len(c.Faults) > 0},
+		{"prefix-cache", c.PrefixCache},
 		{"role-early", c.RoleEarly}, {"truth-in-stream", c.TruthInStream}, {"truth", c.TruthFile != ""},
 		{"ttft", !c.TTFT.constant()}, {"gap", !c.Gap.constant()}, {"tokens-per-chunk", c.TokensPerChunk > 1},
 	} {

@@ -20,6 +20,8 @@ type core struct {
 	arrivals uint64    // completion requests so far
 	running  int       // requests in service
 	free     []int64   // when each free slot became free, earliest first
+	cache    *blocks   // nil without a prefix cache
+	holding  []int32   // scratch of remember
 	queue    []*stream // requests that wait for a slot, in order of arrival
 	active   map[*stream]struct{}
 
@@ -32,40 +34,42 @@ type core struct {
 
 // stream is one completion request, streamed or not.
 type stream struct {
-	c        *conn
-	n        uint64 // arrival number, from 0
-	draws    draws
-	ask      ask
-	chat     bool
-	closing  bool // the client wants the connection closed
-	model    string
-	fault    Fault
-	strike   int // chunks after which a fault in mid-stream strikes
-	max      int // output tokens
-	phase    phase
-	due      int64 // of what comes next
-	order    uint64
-	place    int // 1 + index in the heap of timers; 0 when not in it
-	canned   *canned
-	recv     int64 // when the request had arrived
-	stamped  bool  // by the kernel's stamp
-	start    int64 // when its service started
-	first    int64 // when the first token was sent, or made where it is not sent by itself
-	last     int64 // when the newest token was
-	end      int64
-	chunks   int
-	tokens   int
-	headed   bool
-	status   int
-	outcome  string
-	late     int64 // largest span from due to sent
-	blocked  int   // sends that the socket did not take at once
-	sends    []int64
-	id       []byte // X-Request-Id
-	chunkID  [32]byte
-	created  int64 // Unix seconds
-	port     int
-	admitted bool // holds a slot, where there are slots
+	c         *conn
+	n         uint64 // arrival number, from 0
+	draws     draws
+	ask       ask
+	chat      bool
+	closing   bool // the client wants the connection closed
+	model     string
+	fault     Fault
+	strike    int // chunks after which a fault in mid-stream strikes
+	max       int // output tokens
+	phase     phase
+	due       int64 // of what comes next
+	order     uint64
+	place     int // 1 + index in the heap of timers; 0 when not in it
+	canned    *canned
+	recv      int64 // when the request had arrived
+	stamped   bool  // by the kernel's stamp
+	start     int64 // when its service started
+	first     int64 // when the first token was sent, or made where it is not sent by itself
+	last      int64 // when the newest token was
+	end       int64
+	chunks    int
+	tokens    int
+	tokenized chain // the prompt, and the reply once it has ended; empty without a prefix cache
+	cached    int   // prompt tokens that the cache had
+	headed    bool
+	status    int
+	outcome   string
+	late      int64 // largest span from due to sent
+	blocked   int   // sends that the socket did not take at once
+	sends     []int64
+	id        []byte // X-Request-Id
+	chunkID   [32]byte
+	created   int64 // Unix seconds
+	port      int
+	admitted  bool // holds a slot, where there are slots
 }
 
 type phase uint8
@@ -82,6 +86,11 @@ func newCore(cfg Config, w wire, truth *truth, wall int64) *core {
 	k := &core{cfg: cfg, w: w, truth: truth, wall: wall, active: map[*stream]struct{}{}, models: map[string]string{}}
 	k.free = make([]int64, cfg.Slots)
 	k.metrics = newMetrics(cfg.Model)
+	if cfg.PrefixCache {
+		k.metrics.cached = true
+		k.cache = newBlocks(cfg.KVTokens / cfg.KVBlock)
+		k.scan.chain = &chain{size: cfg.KVBlock}
+	}
 	return k
 }
 
@@ -224,7 +233,7 @@ func (k *core) open(c *conn, h *head, n uint64) *stream {
 	var s *stream
 	if last := len(k.idle) - 1; last >= 0 {
 		s, k.idle = k.idle[last], k.idle[:last]
-		*s = stream{sends: s.sends[:0], id: s.id[:0]}
+		*s = stream{sends: s.sends[:0], id: s.id[:0], tokenized: chain{names: s.tokenized.names[:0]}}
 	} else {
 		s = &stream{}
 	}
@@ -241,6 +250,9 @@ func (k *core) open(c *conn, h *head, n uint64) *stream {
 // settle decides what will happen to a request, apart from when.
 func (k *core) settle(s *stream, want ask, chat bool, fault Fault) {
 	s.ask, s.chat, s.fault = want, chat, fault
+	if k.cache != nil {
+		s.tokenized.copy(k.scan.chain)
+	}
 	s.model = k.name(want.model)
 	s.ask.model, s.ask.marker = nil, nil
 	s.max = want.tokens
@@ -299,6 +311,7 @@ func (k *core) astray(s *stream, h *head, reply []byte) {
 func (k *core) begin(s *stream, at int64) {
 	s.start, s.admitted = at, true
 	k.running++
+	k.recall(s)
 	s.due, s.phase = at, phaseTokens
 	if s.fault.kind == faultSlowHeaders {
 		s.due += int64(s.fault.delay)
@@ -322,7 +335,7 @@ func (k *core) prefill(s *stream) {
 		k.out = k.openStream(k.out[:0], s, k.w.now())
 		k.send(s, k.out)
 	}
-	s.due += int64(k.cfg.Prefill)*int64(s.ask.prompt) + k.cfg.TTFT.at(s.draws.unit(forTTFT, 0))
+	s.due += int64(k.cfg.Prefill)*int64(s.ask.prompt-s.cached) + k.cfg.TTFT.at(s.draws.unit(forTTFT, 0))
 	if step := int64(k.cfg.Step); step > 0 {
 		s.due = (s.due + step - 1) / step * step
 	}
@@ -343,6 +356,7 @@ func (k *core) emit(s *stream) {
 	s.late = max(s.late, now-s.due)
 	if s.chunks == 0 {
 		k.metrics.promptTokens += uint64(s.ask.prompt)
+		k.remember(s.tokenized.names)
 	}
 	if s.fault.kind == faultEmpty {
 		k.finish(s, now)
@@ -484,6 +498,7 @@ func (k *core) leave(s *stream, at int64, outcome string) {
 	k.metrics.ended(s)
 	if s.admitted {
 		k.running--
+		k.rememberReply(s)
 		k.vacate(s)
 	} else if i := slices.Index(k.queue, s); i >= 0 {
 		k.queue = slices.Delete(k.queue, i, i+1)

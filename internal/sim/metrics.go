@@ -11,6 +11,9 @@ type metrics struct {
 	model           string
 	promptTokens    uint64
 	generatedTokens uint64
+	cached          bool   // there is a prefix cache
+	cacheQueries    uint64 // prompt tokens looked up in it
+	cacheHits       uint64 // of them, found
 	finished        [len(finishReasons)]uint64
 	ttft            histogram
 	itl             histogram
@@ -88,6 +91,10 @@ func (m *metrics) append(b []byte, running, waiting int) []byte {
 	b = m.single(b, "num_requests_waiting", "gauge", "Requests that wait for a slot.", uint64(waiting))
 	b = m.single(b, "prompt_tokens_total", "counter", "Prompt tokens of requests that have reached their first token.", m.promptTokens)
 	b = m.single(b, "generation_tokens_total", "counter", "Tokens generated.", m.generatedTokens)
+	if m.cached {
+		b = m.single(b, "prefix_cache_queries_total", "counter", "Prompt tokens looked up in the prefix cache.", m.cacheQueries)
+		b = m.single(b, "prefix_cache_hits_total", "counter", "Prompt tokens that the prefix cache had.", m.cacheHits)
+	}
 	b = appendFamily(b, "request_success_total", "counter", "Requests that were in service and ended, by reason.")
 	for i, reason := range finishReasons {
 		b = m.sample(b, "request_success_total", "finished_reason", reason, m.finished[i])

@@ -86,6 +86,7 @@ func (s *stream) appendTruth(b []byte) []byte {
 	b = append(b, `,"stream":`...)
 	b = strconv.AppendBool(b, s.ask.stream)
 	number("prompt_tokens", int64(s.ask.prompt))
+	number("cached_tokens", int64(s.cached))
 	number("tokens", int64(s.tokens))
 	number("recv_ns", s.recv)
 	b = append(b, `,"recv_by_kernel":`...)

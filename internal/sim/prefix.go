@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// chain names the blocks of a sequence of tokens: the name of each stands for its tokens and all before them, so that
+// two requests share a block only if they are alike from the first token to its end.
+type chain struct {
+	size  int      // tokens in a block
+	salt  uint64   // keeps sequences apart that are to share nothing; 0 for none
+	state uint64   // of all tokens so far
+	n     int      // tokens so far
+	names []uint64 // of the whole blocks so far
+}
+
+// reset begins a sequence anew, with blocks of so many tokens.
+func (c *chain) reset(size int) { *c = chain{size: size, names: c.names[:0]} }
+
+// copy makes c what from is, in memory of its own.
+func (c *chain) copy(from *chain) {
+	c.size, c.salt, c.state, c.n = from.size, from.salt, from.state, from.n
+	c.names = append(c.names[:0], from.names...)
+}
+
+func (c *chain) add(token uint64) {
+	c.state = mix(c.state ^ token)
+	if c.n++; c.n%c.size == 0 {
+		c.names = append(c.names, c.salted(c.state))
+	}
+}
+
+// part keeps a sequence without a salt from all that have another than this.
+func (c *chain) part(salt uint64) {
+	c.salt = salt
+	for i, name := range c.names {
+		c.names[i] = c.salted(name)
+	}
+}
+
+func (c *chain) salted(name uint64) uint64 {
+	if c.salt == 0 {
+		return name
+	}
+	return mix(name ^ c.salt)
+}
+
+// shareable is how many of the first n tokens can come from a cache: whole blocks, and never the last token, which is
+// always computed because the next one follows from it.
+func (c *chain) shareable(n int) []uint64 { return c.names[:max(n-1, 0)/c.size] }
+
+// recall finds what the cache has of the prompt of s as its service starts.
+func (k *core) recall(s *stream) {
+	if k.cache == nil {
+		return
+	}
+	s.cached = k.cache.find(s.tokenized.shareable(s.ask.prompt)) * k.cfg.KVBlock
+	k.metrics.cacheQueries += uint64(s.ask.prompt)
+	k.metrics.cacheHits += uint64(s.cached)
+}
+
+// remember puts blocks into the cache, as those used last. Of what is larger than the cache it keeps the beginning.
+func (k *core) remember(names []uint64) {
+	if k.cache == nil {
+		return
+	}
+	k.holding = k.holding[:0]
+	for _, name := range names {
+		n, ok := k.cache.keep(name)
+		if !ok {
+			break
+		}
+		k.holding = append(k.holding, n)
+	}
+	k.cache.release(k.holding)
+}
+
+// rememberReply puts the reply of s, as far as it was made, into the cache behind its prompt. The last token is not in it:
+// it was sampled, and nothing computed from it.
+func (k *core) rememberReply(s *stream) {
+	if k.cache == nil || s.tokens == 0 {
+		return
+	}
+	for i := range s.tokens - 1 {
+		s.tokenized.add(spoken[s.word(i)])
+	}
+	k.remember(s.tokenized.names)
+}
+
+// identity is a token's, from how it is spelt.
+func identity(spelling []byte) uint64 {
+	h := uint64(14695981039346656037) // FNV-1a
+	for _, b := range spelling {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return mix(h)
+}
+
+// spoken are the identities of the vocabulary: a reply that comes back in a prompt is made of the same tokens.
+var spoken = func() (ids [len(vocabulary)]uint64) {
+	for i, word := range vocabulary {
+		ids[i] = identity([]byte(word[1:]))
+	}
+	return ids
+}()
+
+// words counts the runs of text between white space as Unicode defines it, and adds them to the chain, if there is one.
+func words(text []byte, to *chain) (n int) {
+	for {
+		text = bytes.TrimLeftFunc(text, unicode.IsSpace)
+		if len(text) == 0 {
+			return n
+		}
+		end := wordEnd(text)
+		if n++; to != nil {
+			to.add(identity(text[:end]))
+		}
+		text = text[end:]
+	}
+}
+
+// wordEnd is where the white space behind the first word begins.
+func wordEnd(text []byte) int {
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRune(text[i:])
+		}
+		if unicode.IsSpace(r) {
+			return i
+		}
+		i += size
+	}
+	return len(text)
+}
