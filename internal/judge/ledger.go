@@ -68,7 +68,7 @@ func Begin(m *record.Manifest) (*Ledger, error) {
 		}
 	}
 	l.spec = askedOf(m)
-	l.prompts = prompts{block: max(l.spec.Workload.Prefix.Block, 1), differ: map[int64]int64{}}
+	l.prompts = prompts{differ: map[int64]int64{}}
 	if l.converses() {
 		l.turns = [2]*turns{{account: newAccount(len(l.table))}, {account: newAccount(len(l.table))}}
 	}
@@ -115,7 +115,7 @@ func (l *Ledger) Add(x *record.Exchange) error {
 	l.prompts.add(x)
 	l.stages[x.Stage].course.add(r, l.windows[x.Stage].start)
 	if !l.manifest.Stages[x.Stage].Warmup {
-		l.lengths.add(x)
+		l.lengths.add(x, l.block())
 		l.addClass(r)
 		l.addTurn(r)
 	}

@@ -27,7 +27,7 @@ func (l *Ledger) addTurn(r *measure.Reply) {
 	t := l.turns[min(r.Turn, 1)]
 	*t.account.outcomes.Of(r.Outcome)++
 	t.account.measure(r, l.table)
-	t.lengths.add(r.Exchange)
+	t.lengths.add(r.Exchange, l.block())
 }
 
 // byTurn are the first and the later turns.

@@ -14,9 +14,11 @@ type lengths struct {
 	requests, input, output int64 // planned
 	counted, prompt         int64 // replies with usage, and their prompt tokens
 	told, cached            int64 // prompt tokens of replies that say how many came from a cache, and these
+	whole                   int64 // of the told, those in whole blocks before the last token, which is never taken from a cache
 }
 
-func (l *lengths) add(x *record.Exchange) {
+// add takes a request to a server whose cache has blocks of so many tokens.
+func (l *lengths) add(x *record.Exchange, block int) {
 	l.requests++
 	l.input += int64(x.PlannedIn)
 	l.output += int64(x.PlannedOut)
@@ -26,17 +28,15 @@ func (l *lengths) add(x *record.Exchange) {
 		if x.Usage.CachedKnown {
 			l.told += int64(x.Usage.Input)
 			l.cached += int64(x.Usage.Cached)
+			l.whole += int64(max(x.Usage.Input-1, 0) / block * block)
 		}
 	}
 }
 
-// prompts is what the server said of the prompts, warm-up included: what it leaves in a cache is found by those behind it.
+// prompts is what the server said of the lengths of prompts, warm-up included.
 type prompts struct {
-	block        int64           // of the server's cache, tokens
-	told, cached int64           // prompt tokens of replies that say how many came from a cache, and these
-	whole        int64           // of the told, those in whole blocks before the last token, which is never taken from a cache
-	counted      int64           // replies to first turns of a planned length
-	differ       map[int64]int64 // replies by tokens counted less tokens planned
+	counted int64           // replies to first turns of a planned length
+	differ  map[int64]int64 // replies by tokens counted less tokens planned
 }
 
 // mostDiffer bounds the memory that the differences take; others are counted, not told apart.
@@ -46,17 +46,11 @@ func (p *prompts) add(x *record.Exchange) {
 	if !x.Usage.Known {
 		return
 	}
-	n := int64(x.Usage.Input)
-	if x.Usage.CachedKnown {
-		p.told += n
-		p.cached += int64(x.Usage.Cached)
-		p.whole += max(n-1, 0) / p.block * p.block
-	}
 	if x.Turn > 0 || x.PlannedIn == 0 {
 		return
 	}
 	p.counted++
-	by := n - int64(x.PlannedIn)
+	by := int64(x.Usage.Input) - int64(x.PlannedIn)
 	if _, known := p.differ[by]; known || len(p.differ) < mostDiffer {
 		p.differ[by]++
 	}
@@ -78,7 +72,7 @@ func (l *Ledger) workloadEvidence() verdict.Workload {
 	w := verdict.Workload{Files: a.files(), Rows: a.rows(), Rerun: a.Workload.Dataset.File != "" || a.Workload.Trace.File != ""}
 	by, replies := p.common()
 	w.Prompts = verdict.Prompts{Counted: p.counted, Common: by, Others: p.counted - replies, Unsure: a.unsure(), Whole: a.whole()}
-	if found, ok := ratio(p.cached, p.told).Get(); ok {
+	if found, ok := ratio(l.lengths.cached, l.lengths.told).Get(); ok {
 		w.Cache = verdict.Cache{Found: found, Told: true}
 	}
 	m := l.manifest.Workload
@@ -97,12 +91,15 @@ func (l *Ledger) expectedShare(m *record.Workload) (share float64, ok bool) {
 	case m.Cache == "cold" || m.Cache == "salted":
 		return 0, true
 	case m.Cache == "warm":
-		return ratio(l.prompts.whole, l.prompts.told).Get()
+		return ratio(l.lengths.whole, l.lengths.told).Get()
 	case m.PromptTokens > 0 && l.spec.Workload.Dataset.File == "":
 		return ratio(m.SharedTokens, m.PromptTokens).Get()
 	}
 	return 0, m.PromptTokens == 0 && m.MeanInput > 0 // plain prompts, which begin with words of their own
 }
+
+// block is that of the server's cache, tokens.
+func (l *Ledger) block() int { return int(max(l.spec.Workload.Prefix.Block, 1)) }
 
 // ratio is a of b; none of nothing.
 func ratio(a, b int64) Number {
