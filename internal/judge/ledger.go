@@ -12,24 +12,36 @@ import (
 
 // Summarize reads the run directory dir and makes its Summary.
 func Summarize(dir string) (*Summary, error) {
+	s, _, err := read(dir, nil)
+	return s, err
+}
+
+// Examine is Summarize, and gives what a Summary leaves out besides.
+func Examine(dir string) (*Summary, *Detail, error) { return read(dir, newDetails()) }
+
+func read(dir string, details *details) (*Summary, *Detail, error) {
 	m, err := record.ReadManifest(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l, err := Begin(m)
 	if err != nil {
-		return nil, fmt.Errorf("manifest of %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("manifest of %s: %w", dir, err)
 	}
+	l.details = details
 	if l.health, err = record.ReadHealth(dir); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tail, err := record.ReadLog(dir, l.Add)
 	if err != nil {
-		return nil, fmt.Errorf("judge %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("judge %s: %w", dir, err)
 	}
 	s := l.Finish(tail)
 	s.Dir = dir
-	return s, nil
+	if details == nil {
+		return s, nil, nil
+	}
+	return s, l.detail(s), nil
 }
 
 // Ledger gathers the exchanges of one run. Of each it keeps 27 bytes, whatever the number of its events.
@@ -51,6 +63,7 @@ type Ledger struct {
 	duplicates int64
 	last       time.Duration // last moment on record
 	reply      measure.Reply
+	details    *details // nil where a Summary is all that is wanted
 }
 
 // Begin starts a ledger for the run that m describes. It keeps m.
@@ -120,6 +133,9 @@ func (l *Ledger) Add(x *record.Exchange) error {
 		l.addTurn(r)
 	}
 	l.clockIn(r)
+	if l.details != nil {
+		l.details.add(r)
+	}
 	if k := int64(len(l.servers)); k > 0 && !l.manifest.Stages[x.Stage].Warmup {
 		*l.servers[record.ServerOf(x.Session, int(k), l.converses())].Outcomes.Of(x.Outcome)++
 	}
@@ -166,10 +182,7 @@ func (l *Ledger) clockIn(r *measure.Reply) {
 }
 
 func (l *Ledger) clockInput(r *measure.Reply) {
-	begun, ok := r.FirstToken.At, r.FirstToken.Known
-	if !ok {
-		begun, ok = r.Finish, r.Ended
-	}
+	begun, ok := r.Begun()
 	if !ok || !r.Usage.Known {
 		return
 	}

@@ -213,15 +213,29 @@ func stall(r *Reply, t *Tally) bool {
 
 // tpot needs two token events: the tokens of a single one came at once, and say nothing of the time between tokens.
 func tpot(r *Reply, t *Tally) bool {
+	tokens, ok := r.laterTokens()
+	if ok {
+		t.ratio(int64(r.LastToken.At-r.FirstToken.At), tokens, between(r.FirstToken, r.LastToken))
+	}
+	return ok
+}
+
+// laterTokens is how many tokens came after those of the first token event.
+func (r *Reply) laterTokens() (n int64, ok bool) {
 	if len(r.Tokens) < 2 || !r.OutputKnown {
-		return false
+		return 0, false
 	}
-	tokens := r.Output - r.firstTokens()
-	if tokens <= 0 {
-		return false
+	n = r.Output - r.firstTokens()
+	return n, n > 0
+}
+
+// TPOT is one reply's value of the metric of that name; ok is false where that is not defined.
+func (r *Reply) TPOT() (value time.Duration, ok bool) {
+	n, ok := r.laterTokens()
+	if !ok {
+		return 0, false
 	}
-	t.ratio(int64(r.LastToken.At-r.FirstToken.At), tokens, between(r.FirstToken, r.LastToken))
-	return true
+	return time.Duration(perToken(int64(r.LastToken.At-r.FirstToken.At), n)), true
 }
 
 func ntpot(r *Reply, t *Tally) bool {

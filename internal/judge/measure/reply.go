@@ -130,6 +130,14 @@ func (r *Reply) firstTokens() int64 {
 	return 1
 }
 
+// Begun returns when the reply began: at its first token, or at its end where it had none.
+func (r *Reply) Begun() (at time.Duration, ok bool) {
+	if r.FirstToken.Known {
+		return r.FirstToken.At, true
+	}
+	return r.Finish, r.Ended
+}
+
 // EachToken gives yield every moment at which output tokens arrived and how many, whatever the reply's outcome. Where the
 // tokens of single events are not known, the reply's count is spread evenly over its token events, in whole tokens; a reply
 // without events has them all at its end. It gives nothing where the count is unknown.

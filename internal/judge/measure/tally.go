@@ -55,9 +55,10 @@ func (t *Tally) bound(s span, n int64) {
 func (t *Tally) ratio(numerator, denominator int64, s span) {
 	t.numerator.Add(numerator)
 	t.denominator.Add(denominator)
-	over := func(v int64) int64 { return int64(math.Round(float64(v) / float64(denominator))) }
-	t.keep(over(numerator), span{over(s.low), over(s.high)})
+	t.keep(perToken(numerator, denominator), span{perToken(s.low, denominator), perToken(s.high, denominator)})
 }
+
+func perToken(v, tokens int64) int64 { return int64(math.Round(float64(v) / float64(tokens))) }
 
 // Merge puts in everything other holds. It leaves other as it is.
 func (t *Tally) Merge(other *Tally) {
