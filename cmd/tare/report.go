@@ -15,7 +15,7 @@ import (
 )
 
 func newReport() *cobra.Command {
-	var requests string
+	var requests, page string
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "report DIR",
@@ -25,11 +25,12 @@ func newReport() *cobra.Command {
 A run that was killed is reported as far as its records reach. DIR may be that of tare run --repeat: then what its runs say together.`,
 		Example: `  tare report runs/20260102T030405Z-a1b2c3
   tare report runs/today --json
+  tare report runs/today --html today.html
   tare report runs/today --requests jsonl > requests.jsonl
   tare report runs/today --requests csv > requests.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: verb(func(c *cobra.Command, args []string) error {
-			if requests == "" {
+			if requests == "" && page == "" {
 				if ok, err := reportReplications(c.OutOrStdout(), args[0], asJSON); ok {
 					return err
 				}
@@ -43,12 +44,16 @@ A run that was killed is reported as far as its records reach. DIR may be that o
 			case requests != "":
 				return misused(fmt.Errorf("--requests: must be jsonl or csv, got %q", requests), "")
 			}
+			if page != "" {
+				return writePage(args[0], page)
+			}
 			return printReport(c.OutOrStdout(), args[0], asJSON)
 		}),
 	}
 	c.Flags().StringVar(&requests, "requests", "", "print every request instead, as `jsonl` or csv")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
-	c.MarkFlagsMutuallyExclusive("requests", "json")
+	c.Flags().StringVar(&page, "html", "", "write the page for a browser to this `file` instead")
+	c.MarkFlagsMutuallyExclusive("requests", "json", "html")
 	completeWith(c, "requests", "jsonl", "csv")
 	return c
 }
@@ -69,6 +74,19 @@ func checkRunDir(dir string) error {
 		}
 	}
 	return err
+}
+
+// writePage puts the page of the run in dir where the user wants it.
+func writePage(dir, path string) error {
+	s, detail, err := judge.Examine(dir)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return misused(fmt.Errorf("--html: %w", err), "")
+	}
+	return errors.Join(report.Page(f, s, detail), f.Close())
 }
 
 func printReport(w io.Writer, dir string, asJSON bool) error {

@@ -200,7 +200,7 @@ type finished struct {
 	interrupted bool
 }
 
-// perform carries the load out into a new run directory and writes the summary there.
+// perform carries the load out into a new run directory and writes summary and page there.
 func (l load) perform(ctx context.Context, show *display, notices io.Writer) (finished, error) {
 	env := record.Environ()
 	warnings, err := checkLimits(demandOf(l.plan), limitsOf(env))
@@ -220,11 +220,11 @@ func (l load) perform(ctx context.Context, show *display, notices io.Writer) (fi
 	if err != nil {
 		return finished{}, err
 	}
-	s, err := judge.Summarize(dir)
+	s, detail, err := judge.Examine(dir)
 	if err != nil {
 		return finished{}, err
 	}
-	return finished{dir: dir, summary: s, interrupted: interrupted}, report.WriteSummary(dir, s)
+	return finished{dir: dir, summary: s, interrupted: interrupted}, errors.Join(report.WriteSummary(dir, s), report.WritePage(dir, s, detail))
 }
 
 // manifest says what is known before the run.

@@ -64,19 +64,24 @@ func verdictDocument(s *judge.Summary) any {
 
 // replace puts v as JSON into the place of a file.
 func replace(dir, name string, v any) error {
+	return replaceBy(dir, name, func(w io.Writer) error { return encode(w, v) })
+}
+
+// replaceBy puts what write writes into the place of a file.
+func replaceBy(dir, name string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(dir, name+".*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // finds nothing once renamed
-	if err := fill(f, v); err != nil {
+	if err := fill(f, write); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), filepath.Join(dir, name))
 }
 
-func fill(f *os.File, v any) error {
-	err := encode(f, v)
+func fill(f *os.File, write func(io.Writer) error) error {
+	err := write(f)
 	if err == nil {
 		err = f.Chmod(0o644)
 	}

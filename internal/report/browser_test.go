@@ -1,0 +1,187 @@
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/record"
+)
+
+// browser is the command of a Chromium. The test is left out where there is none.
+func browser(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no chromium in the path: the page was not opened in a browser (Debian: apt-get install chromium)")
+	return ""
+}
+
+// opened is what a browser made of a page: the document after its scripts have run, what they wrote to the console, and what the page
+// asked the network for.
+type opened struct {
+	document string
+	console  []string
+	asked    []string
+}
+
+func open(t *testing.T, page []byte) opened {
+	t.Helper()
+	command := browser(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "report.html")
+	if err := os.WriteFile(path, page, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	netlog := filepath.Join(dir, "net.json")
+	c := exec.CommandContext(ctx, command, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--host-resolver-rules=MAP * ~NOTFOUND",
+		"--user-data-dir="+filepath.Join(dir, "profile"), "--enable-logging=stderr", "--log-level=0", "--log-net-log="+netlog, "--virtual-time-budget=5000", "--dump-dom", "file://"+path)
+	var out, log bytes.Buffer
+	c.Stdout, c.Stderr = &out, &log
+	if err := c.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, log.Bytes())
+	}
+	return opened{document: out.String(), console: consoleLine.FindAllString(log.String(), -1), asked: askedBy(t, netlog)}
+}
+
+// askedBy reads from a log of the browser's network what a page asked for. What the browser asks on its own account has no origin.
+func askedBy(t *testing.T, netlog string) (urls []string) {
+	t.Helper()
+	b, err := os.ReadFile(netlog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log struct {
+		Events []struct {
+			Params struct{ URL, Initiator string }
+		}
+	}
+	if err := json.Unmarshal(b, &log); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range log.Events {
+		if e.Params.URL != "" && e.Params.Initiator != "" && e.Params.Initiator != "not an origin" {
+			urls = append(urls, e.Params.URL)
+		}
+	}
+	return urls
+}
+
+var (
+	consoleLine = regexp.MustCompile(`(?m)^.*CONSOLE.*$`)
+	shown       = regexp.MustCompile(`data-path="([^"]*)" data-value="([^"]*)"`)
+)
+
+// What check looks for must be there to be found.
+func TestBrowserTellsOfRequestsAndTheConsole(t *testing.T) {
+	o := open(t, []byte(`<body><img src="https://example.invalid/a.png"><script>console.error("oh"); fetch("http://127.0.0.1:9/b").catch(() => {})</script>`))
+	if !slices.Contains(o.asked, "https://example.invalid/a.png") || !slices.Contains(o.asked, "http://127.0.0.1:9/b") || !strings.Contains(strings.Join(o.console, ""), "oh") {
+		t.Errorf("got the requests %q and the console %q, want two and an error", o.asked, o.console)
+	}
+}
+
+// check holds a page in a browser to its summary: no error, nothing asked of any network, every value shown the one of the file.
+func check(t *testing.T, m *record.Manifest, all []*record.Exchange) opened {
+	t.Helper()
+	page, s := pageOf(t, m, all)
+	o := open(t, page)
+	if !strings.Contains(o.document, `data-drawn="true"`) || !strings.Contains(o.document, `id="fault" class="fault" hidden=""`) {
+		i := strings.Index(o.document, `id="fault"`)
+		t.Errorf("the page was not drawn to its end: …%s", o.document[max(i, 0):min(max(i, 0)+400, len(o.document))])
+	}
+	if len(o.console) > 0 {
+		t.Errorf("the console holds:\n%s", strings.Join(o.console, "\n"))
+	}
+	if len(o.asked) > 0 {
+		t.Errorf("the page asked the network for %s", o.asked)
+	}
+	file := summaryFile(t, s)
+	values := shown.FindAllStringSubmatch(o.document, -1)
+	if len(values) < 60 {
+		t.Errorf("got %d values in the page, want those of the summary's head and stages at least", len(values))
+	}
+	for _, v := range values {
+		if got, want := html.UnescapeString(v[2]), spelled(file, strings.Split(v[1], ".")); got != want {
+			t.Errorf("%s: the page shows %s, summary.json has %s", v[1], got, want)
+		}
+	}
+	return o
+}
+
+// spelled is the value at a path of keys and indexes, as the file spells it.
+func spelled(v any, path []string) string {
+	for _, key := range path {
+		switch at := v.(type) {
+		case map[string]any:
+			v = at[key]
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i >= len(at) {
+				return "nothing"
+			}
+			v = at[i]
+		default:
+			v = nil
+		}
+	}
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return v
+	case interface{ String() string }: // a json.Number
+		return v.String()
+	}
+	return "no value"
+}
+
+func TestPageInABrowserShowsTheSummary(t *testing.T) {
+	check(t, manifest(), exchanges())
+}
+
+func TestPageInABrowserShowsABadRun(t *testing.T) {
+	m, all := overloaded()
+	if o := check(t, m, all); !strings.Contains(o.document, "the client was too slow") {
+		t.Error("the page does not say that the client was too slow")
+	}
+}
+
+func TestPageInABrowserShowsARunWithoutRecords(t *testing.T) {
+	check(t, manifest(), nil)
+}
+
+func TestPageInABrowserShowsRepliesThatWereNotStreamed(t *testing.T) {
+	m, all := manifest(), exchanges()
+	m.Target.Stream = false
+	for _, x := range all {
+		x.Events = nil
+	}
+	check(t, m, all)
+}
+
+func TestPageInABrowserTakesNothingForMarkup(t *testing.T) {
+	m, all := hostileRun()
+	o := check(t, m, all)
+	if strings.Contains(o.document, "<img") || strings.Contains(o.document, "<title>hacked") {
+		t.Error("words of the server became markup")
+	}
+	if !strings.Contains(o.document, html.EscapeString("<img src=x onerror=")) && !strings.Contains(o.document, "&lt;img src=x onerror=") {
+		t.Error("words of the server are not shown")
+	}
+}

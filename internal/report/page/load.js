@@ -1,0 +1,121 @@
+// Latency against load, the stages in a table, and what everybody got against what each one got.
+"use strict";
+
+const measured = summary.stages.map((stage, i) => ({ stage, i })).filter(({ stage }) => !stage.warmup);
+const levelColours = [["p50", "sky"], ["p90", "blue"], ["p99", "purple"]];
+
+function showStages() {
+  const body = section("stages", "Stages");
+  const rows = summary.stages.map((stage, i) => stageRow(`stages.${i}`, stage.name + (stage.warmup ? " (warm-up)" : "")));
+  if (measured.length > 1) rows.push(stageRow("total", "total"));
+  body.append(table(["stage", "asked /s", "sent /s", "completed /s", "planned", "completed", "out tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "E2E p50", "E2E p99", "slip p99", "lag p99"], rows));
+}
+
+function stageRow(path, name) {
+  const metric = (m, level) => value(`${path}.metrics.${m}.${level}`, span);
+  return [
+    name, value(path + ".planned_rate_per_s", plain), value(path + ".achieved_rate_per_s", plain), value(path + ".completed_rate_per_s", plain), value(path + ".planned", whole),
+    value(path + ".outcomes.completed", whole), value(path + ".output_tokens_per_s", plain), metric("ttft_ms", "p50"), metric("ttft_ms", "p99"), metric("tpot_ms", "p50"),
+    metric("e2e_ms", "p50"), metric("e2e_ms", "p99"), metric("slip_ms", "p99"), metric("receive_lag_ms", "p99"),
+  ];
+}
+
+function showLatencyAgainstLoad() {
+  if (measured.length === 0) return;
+  const body = section("load", "Latency against load",
+    "Quantiles over all planned requests: failed ones never reach a value. Bars are 95 % intervals. Full points count from when a request was due, as a user on that schedule would; hollow ones from when it was sent.");
+  const place = element("div");
+  const shown = { metric: "ttft", x: "rate" };
+  const draw = () => {
+    if (shown.chart) shown.chart.remove();
+    shown.chart = latencyChart(place, shown.metric, shown.x);
+  };
+  const has = (m) => measured.some(({ stage }) => stage.all_planned && stage.all_planned[m + "_ms"]);
+  const metrics = [["TTFT", "ttft"], ["E2E", "e2e"]].filter(([, key]) => has(key));
+  if (metrics.length === 0) return void body.append(element("p", {}, "No stage has a latency."));
+  shown.metric = metrics[0][1];
+  body.append(element("div", { class: "choices" },
+    choice("metric", metrics, (key) => { shown.metric = key; draw(); }),
+    choice("against", [["requests/s sent", "rate"], ["requests in flight", "inFlight"]], (key) => { shown.x = key; draw(); })), place);
+  body.append(latencyTable(metrics));
+}
+
+const loadOf = { rate: ({ stage }) => stage.achieved_rate_per_s, inFlight: ({ stage }) => stage.steadiness && stage.steadiness.drift.in_flight };
+
+function latencyChart(place, metric, against) {
+  const stages = measured.filter((s) => known(loadOf[against](s))).sort((a, b) => loadOf[against](a) - loadOf[against](b));
+  const loads = stages.map(loadOf[against]);
+  const shift = (Math.max(...loads) - Math.min(...loads) || loads[0] || 1) * 0.006; // so that intervals stand beside each other
+  const xs = [];
+  const columns = levelColours.flatMap(() => [[], []]);
+  const bars = [];
+  stages.forEach(({ stage }, i) => levelColours.forEach(([level, name], k) => [metric + "_from_due_ms", metric + "_ms"].forEach((key, from) => {
+    const estimate = stage.all_planned && stage.all_planned[key] && stage.all_planned[key][level];
+    const reached = estimate && !estimate.withheld && estimate.reach === "reached";
+    xs.push(loads[i] + shift * (2 * (k - 1) + (from - 0.5)));
+    columns.forEach((column, n) => column.push(n === 2 * k + from && reached ? estimate.value : null));
+    if (reached && known(estimate.low.value)) bars.push({ x: xs[xs.length - 1], low: estimate.low.value, high: known(estimate.high.value) ? estimate.high.value : estimate.value, colour: name, open: estimate.high.reach !== "reached" });
+  })));
+  const order = xs.map((_, i) => i).sort((a, b) => xs[a] - xs[b]);
+  const sorted = (column) => order.map((i) => column[i]);
+  const series = levelColours.flatMap(([level, name], k) => [
+    { label: `${level} from due`, values: sorted(columns[2 * k]), colour: name, dots: true, size: 7, spans: true },
+    { label: `${level} from send`, values: sorted(columns[2 * k + 1]), colour: name, dots: true, size: 7, hollow: true, dash: [4, 4], spans: true },
+  ]);
+  const all = columns.flat().filter((v) => v > 0);
+  return chart(place, {
+    x: { label: against === "rate" ? "requests/s sent" : "requests in flight, mean", format: plain, data: sorted(xs), range: padded(loads) },
+    y: { label: metric.toUpperCase(), format: span, log: all.length > 0 && Math.max(...all) > 8 * Math.min(...all), fromZero: true }, series, height: 320, over: whiskers(bars),
+  });
+}
+
+// padded leaves room at both sides of the values.
+function padded(values) {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const room = (high - low) * 0.06 || Math.abs(high) * 0.2 || 1;
+  return () => [Math.max(low - room, 0), high + room];
+}
+
+// latencyTable has the same as text.
+function latencyTable(metrics) {
+  const rows = measured.flatMap(({ stage, i }) => metrics.flatMap(([name, key]) => [["from due", key + "_from_due_ms"], ["from send", key + "_ms"]]
+    .filter(([, m]) => stage.all_planned && stage.all_planned[m])
+    .map(([from, m]) => [`${stage.name}, ${name} ${from}`, ...levelColours.map(([level]) => estimateCell(`stages.${i}.all_planned.${m}.${level}`)), value(`stages.${i}.all_planned.${m}.n`, whole)])));
+  return element("details", {}, element("summary", {}, "as a table"), table(["", ...levelColours.map(([level]) => level + " (95 % interval)"), "requests"], rows));
+}
+
+function estimateCell(path) {
+  const e = at(path);
+  if (e.withheld) return element("span", { class: "weak" }, `withheld: ${e.withheld}` + (e.needed ? `, needs ${whole(e.needed)} requests` : ""));
+  if (e.reach === "unattainable") return element("span", { class: "weak" }, "none: too many requests failed");
+  const bound = (p) => [at(p).reach === "above" ? "> " : "", value(p + ".value", span)];
+  return [e.reach === "above" ? "> " : "", value(path + ".value", span), " (", ...bound(path + ".low"), " to ", ...(e.high.reach === "unattainable" ? ["unbounded"] : bound(path + ".high")), ")"];
+}
+
+// showFrontier shows what everybody got together against what each one got.
+function showFrontier() {
+  const points = detail.points.filter((p) => known(p.interactivity_tokens_per_s) && known(p.output_tokens_per_s)).sort((a, b) => a.interactivity_tokens_per_s - b.interactivity_tokens_per_s);
+  if (points.length === 0) return;
+  const body = section("frontier", "Throughput against interactivity",
+    "Each point is a stage: output tokens/s of all users together, against the tokens that one user sees in a second (1 / TPOT, median). Up and to the right is better.");
+  const xs = points.map((p) => p.interactivity_tokens_per_s);
+  chart(body, {
+    x: { label: "tokens/s for one user", format: plain, data: xs, range: padded(xs) }, y: { label: "tokens/s for all", format: plain, fromZero: true },
+    series: [{ label: "stages", values: points.map((p) => p.output_tokens_per_s), colour: "blue", dots: true, size: 8 }], height: 260,
+    over: (u) => points.forEach((p) => mark(u, p.interactivity_tokens_per_s, p.output_tokens_per_s, p.stage)),
+  });
+}
+
+// mark writes a name beside a point, on the side that has room.
+function mark(u, x, y, text) {
+  const c = u.ctx;
+  const px = u.valToPos(x, "x", true);
+  const right = px > u.bbox.left + u.bbox.width * 0.7;
+  c.save();
+  c.font = font(12 * devicePixelRatio);
+  c.fillStyle = colour("ink");
+  c.textAlign = right ? "right" : "left";
+  c.textBaseline = "bottom";
+  c.fillText(text.length > 32 ? text.slice(0, 31) + "…" : text, px + (right ? -8 : 8) * devicePixelRatio, u.valToPos(y, "y", true) - 4 * devicePixelRatio);
+  c.restore();
+}

@@ -1,0 +1,72 @@
+// The run over time, on one axis, and its requests one by one.
+"use strict";
+
+const timeAxis = () => {
+  const s = detail.series;
+  return { label: "time since the start of the run", name: "at", format: seconds, data: s.due_per_s.map((_, i) => ((i + 0.5) * s.width_ms) / 1e3) };
+};
+
+// stageBands draws where stages begin, warm-up shaded.
+function stageBands(u) {
+  const c = u.ctx;
+  c.save();
+  c.beginPath();
+  c.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+  c.clip();
+  for (const stage of summary.stages) {
+    const [from, to] = [u.valToPos(stage.start_ms / 1e3, "x", true), u.valToPos(stage.end_ms / 1e3, "x", true)];
+    if (stage.warmup) {
+      c.fillStyle = colour("muted") + "1c";
+      c.fillRect(from, u.bbox.top, to - from, u.bbox.height);
+    }
+    c.strokeStyle = colour("line");
+    c.lineWidth = devicePixelRatio;
+    c.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+    for (const edge of [from, to]) {
+      c.beginPath();
+      c.moveTo(edge, u.bbox.top);
+      c.lineTo(edge, u.bbox.top + u.bbox.height);
+      c.stroke();
+    }
+  }
+  c.restore();
+}
+
+function showTime() {
+  const s = detail.series;
+  const width = s.width_ms === 1000 ? "one second" : seconds(s.width_ms / 1e3);
+  const body = section("time", "Over time", `One value for each span of ${width}. Warm-up is shaded; dashes mark where stages begin and end. Drag to zoom, double-click to go back.`);
+  const grid = element("div", { class: "grid" });
+  body.append(grid);
+  const draw = (title, y, series) => {
+    const there = series.filter((line) => line.values.some(known));
+    if (there.length > 0) chart(grid, { title, x: timeAxis(), y, series: there, sync: "time", height: 180, over: stageBands });
+  };
+  const perSecond = (label) => ({ label, format: plain, fromZero: true });
+  draw("Load", perSecond("requests/s"), [
+    { label: "due", values: s.due_per_s, colour: "grey", dash: [5, 4] }, { label: "sent", values: s.sent_per_s, colour: "blue" },
+    { label: "completed", values: s.completed_per_s, colour: "green" }, { label: "failed", values: s.failed_per_s, colour: "red" },
+  ]);
+  draw("In flight", perSecond("requests"), [{ label: "in flight, mean", values: s.in_flight, colour: "blue", fill: true }]);
+  draw("Output tokens", perSecond("tokens/s"), [{ label: "output", values: s.output_tokens_per_s, colour: "blue", fill: true }]);
+  draw("Input tokens", perSecond("tokens/s"), [{ label: "input", values: s.input_tokens_per_s, colour: "blue", fill: true }]);
+  draw("Slip: how late the client sent", { label: "slip", format: span, log: true }, [
+    { label: "median", values: s.slip_p50_ms, colour: "yellow" }, { label: "p99", values: s.slip_p99_ms, colour: "orange" }, { label: "longest", values: s.slip_max_ms, colour: "red", dash: [5, 4] },
+  ]);
+  draw("Receive lag: how late the client read", { label: "lag", format: span, log: true }, [
+    { label: "mean", values: s.receive_lag_mean_ms, colour: "orange" }, { label: "longest", values: s.receive_lag_max_ms, colour: "red", dash: [5, 4] },
+  ]);
+  draw("E2E", { label: "from send", format: span, log: true }, [{ label: "median", values: s.e2e_p50_ms, colour: "sky" }, { label: "p99", values: s.e2e_p99_ms, colour: "blue" }]);
+  drawMachine(grid);
+}
+
+function drawMachine(grid) {
+  const m = detail.machine;
+  if (!m.at_ms || m.at_ms.length < 2) return;
+  const x = { ...timeAxis(), data: m.at_ms.map((ms) => ms / 1e3) };
+  const series = [
+    { label: "busiest core, by anybody", values: m.busiest_core, colour: "grey" }, { label: "cores that the client used", values: m.client_cores, colour: "orange" },
+    { label: "cores that it waited for", values: m.waiting_cores, colour: "red", dash: [5, 4] },
+  ].filter((line) => line.values.some(known));
+  if (series.length > 0) chart(grid, { title: "The client's machine", x, y: { label: "cores", format: plain, fromZero: true }, series, sync: "time", height: 180, over: stageBands });
+}
