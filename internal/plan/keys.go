@@ -269,7 +269,7 @@ var specKeys = []key[Spec]{
 
 	{
 		name: "workload.input_tokens", field: func(s *Spec) any { return &s.Workload.InputTokens },
-		about: "Length of what a prompt has of its own: a number, uniform(LEAST,MOST), normal(MEAN,SD), lognormal(MEAN,SD), zipf(S,N) or file(PATH), each with min=N and max=N if need be. The server's own count is reported.",
+		about: "Length of what a prompt has of its own: a number, uniform(LEAST,MOST), normal(MEAN,SD), lognormal(MEAN,SD), skewnormal(MEAN,SD,SHAPE), poisson(MEAN), zipf(S,N) or file(PATH), each with min=N and max=N if need be. The server's own count is reported.",
 	},
 	{
 		name: "workload.output_tokens", field: func(s *Spec) any { return &s.Workload.OutputTokens },
@@ -431,7 +431,7 @@ var specKeys = []key[Spec]{
 		name: "workload.conversation.turns", field: func(s *Spec) any { return &s.Workload.Conversation.Turns },
 		rule: func(s Spec) (reason, hint string) {
 			_, reason = s.Workload.Conversation.turns()
-			return reason, "write a number of turns, uniform(LEAST,MOST), normal(MEAN,SD), lognormal(MEAN,SD) or zipf(S,N)"
+			return reason, "write a number of turns, uniform(LEAST,MOST), normal(MEAN,SD), lognormal(MEAN,SD), poisson(MEAN) or zipf(S,N)"
 		},
 		about: "Turns of a session, written as input_tokens, at most 1000. Above 1 a rate counts sessions, a concurrency sessions in progress, and requests sessions.",
 	},

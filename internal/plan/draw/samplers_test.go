@@ -34,6 +34,14 @@ func lognormal(t testing.TB, mean, deviation float64, least, most int64) draw.Lo
 	return must[draw.Lognormal](t)(draw.LognormalOf(mean, deviation, draw.Range{Least: least, Most: most}))
 }
 
+func skewNormal(t testing.TB, mean, deviation, shape float64, least, most int64) draw.SkewNormal {
+	return must[draw.SkewNormal](t)(draw.NewSkewNormal(mean, deviation, shape, draw.Range{Least: least, Most: most}))
+}
+
+func poisson(t testing.TB, mean float64, least, most int64) draw.Poisson {
+	return must[draw.Poisson](t)(draw.NewPoisson(mean, draw.Range{Least: least, Most: most}))
+}
+
 func zipf(t testing.TB, exponent float64, n int) draw.Categorical {
 	return must[draw.Categorical](t)(draw.NewZipf(exponent, n))
 }
@@ -75,6 +83,8 @@ func TestAMillionDrawsAreTheSameEverywhere(t *testing.T) {
 		{"truncated normal", signed(normal(t, 0, 300, 100, 2000).Draw), "0941df95e28699c4f9552c4a628172fff890801067c0b0207f3f7fa59150d3d2"},
 		{"lognormal", signed(lognormal(t, 1000, 2500, 1, 1<<40).Draw), "19f46ba11b6e46f43f6d4b0b85decca5d5a4e3f41b3f434cef41f8a17b432942"},
 		{"truncated lognormal", signed(lognormal(t, 1000, 2500, 16, 4096).Draw), "9eb0a873175834773a79330965898bb8f02d7a79874179d39e137f801ee34a20"},
+		{"skew-normal", signed(skewNormal(t, 128, 60, 4, 16, 512).Draw), "8d2bde43d3219339df98380b1c2b2aad8c98755f4c8ed977f4434de7b05c734c"},
+		{"poisson", signed(poisson(t, 4, 1, 15).Draw), "27d974be3a86492f0678e8f22c3dc000786147176bd256af2f47b50c65b1ebae"},
 		{"zipf 1.1", signed(index(zipf(t, 1.1, 100_000))), "2ec6ba136a35b38f33597358a160a407c53e6a0c3e7536e62f320d06d4d5ff77"},
 		{"categorical", signed(index(categorical(t, 5, 0, 1, 2))), "d4e1212b600a3f10cdd2d76d31932044d83fc668048a214a47c23e9247be244e"},
 		{"histogram", signed(histogram(t).Draw), "9dd5b18b47a003bd967652e098b30f4a4a552a6b86e0099dba2a2b1333b4593a"},
@@ -179,6 +189,23 @@ func TestDiscreteSamplersFollowTheirDistribution(t *testing.T) {
 			least := below((math.Log(0.5) - mu) / sigma)
 			return (below((math.Log(float64(k)+0.5)-mu)/sigma) - least) / (1 - least)
 		}, draw.Range{Least: 1, Most: 1 << 40}},
+		{"skew-normal", skewNormal(t, 300, 80, 1, -1e6, 1e6).Draw, func(k int64) float64 {
+			center := 1 / math.Sqrt(math.Pi) // of shape 1, whose distribution function is the square of the normal one
+			scale := 80 / math.Sqrt(1-center*center)
+			part := below((float64(k) + 0.5 - 300 + scale*center) / scale)
+			return part * part
+		}, draw.Range{Least: -1e6, Most: 1e6}},
+		{"poisson", poisson(t, 9, 2, 1000).Draw, func(k int64) float64 {
+			sum, term := 0.0, math.Exp(-9)
+			outside := term * 10
+			for n := range k + 1 {
+				if n > 0 {
+					term *= 9 / float64(n)
+				}
+				sum += term
+			}
+			return (sum - outside) / (1 - outside)
+		}, draw.Range{Least: 2, Most: 1000}},
 		{"zipf 1.2", index(zipf(t, 1.2, 500)), func(k int64) float64 { return harmonic(1.2, k+1) / harmonic(1.2, 500) }, draw.Range{Least: 0, Most: 499}},
 		{"zipf 0", index(zipf(t, 0, 64)), func(k int64) float64 { return float64(k+1) / 64 }, draw.Range{Least: 0, Most: 63}},
 		{"categorical", index(categorical(t, 5, 0, 1, 2)), func(k int64) float64 { return []float64{5, 5, 6, 8}[k] / 8 }, draw.Range{Least: 0, Most: 3}},
@@ -264,7 +291,8 @@ func second[D any](_ D, err error) error { return err }
 func TestSamplersAllocateNothing(t *testing.T) {
 	s := draw.New(1, "test")
 	w, n, l, z, h := draw.NewWeibull(0.5), normal(t, 10, 5, 1, 20), lognormal(t, 10, 5, 1, 20), zipf(t, 1, 100), histogram(t)
-	got := testing.AllocsPerRun(1000, func() { w.Draw(s); n.Draw(s); l.Draw(s); z.Draw(s); h.Draw(s) })
+	k, p := skewNormal(t, 10, 5, 3, 1, 30), poisson(t, 4, 1, 20)
+	got := testing.AllocsPerRun(1000, func() { w.Draw(s); n.Draw(s); l.Draw(s); z.Draw(s); h.Draw(s); k.Draw(s); p.Draw(s) })
 	if got != 0 {
 		t.Errorf("allocations per draw: got %v, want 0", got)
 	}

@@ -14,14 +14,14 @@ import (
 // "normal(512,128,min=16,max=2048)". What min and max cut off is drawn anew.
 type Lengths struct {
 	Family    string // one of Families; empty for a number
-	Parameter [2]float64
+	Parameter [3]float64
 	File      string // of family file: a length on each line, and a weight behind it if they are not alike
 	Within    draw.Range
 }
 
 // Families returns how distributions of lengths are written.
 func Families() []string {
-	return []string{"uniform(LEAST,MOST)", "normal(MEAN,SD)", "lognormal(MEAN,SD)", "zipf(S,N)", "file(PATH)"}
+	return []string{"uniform(LEAST,MOST)", "normal(MEAN,SD)", "lognormal(MEAN,SD)", "skewnormal(MEAN,SD,SHAPE)", "poisson(MEAN)", "zipf(S,N)", "file(PATH)"}
 }
 
 // MaxLength is the longest prompt or answer, tokens.
@@ -81,13 +81,14 @@ func (l *Lengths) take(plain []string) error {
 		return l.rangeFault()
 	}
 	names := map[string][]string{
-		"uniform": {"least", "most"}, "normal": {"mean", "sd"}, "lognormal": {"mean", "sd"}, "zipf": {"s", "n"},
+		"uniform": {"least", "most"}, "normal": {"mean", "sd"}, "lognormal": {"mean", "sd"}, "skewnormal": {"mean", "sd", "shape"},
+		"poisson": {"mean"}, "zipf": {"s", "n"},
 	}[l.Family]
 	switch {
 	case names == nil:
-		return fmt.Errorf("must be a number, uniform, normal, lognormal, zipf or file, got %q", l.Family)
+		return fmt.Errorf("must be a number, uniform, normal, lognormal, skewnormal, poisson, zipf or file, got %q", l.Family)
 	case len(plain) != len(names):
-		return fmt.Errorf("must have two numbers, %s(%s), got %d", l.Family, strings.Join(names, ","), len(plain))
+		return fmt.Errorf("must have the numbers %s(%s), got %d", l.Family, strings.Join(names, ","), len(plain))
 	}
 	for i, text := range plain {
 		v, err := strconv.ParseFloat(text, 64)
@@ -113,7 +114,7 @@ func (l *Lengths) parameterFault() error {
 		return fmt.Errorf("must have whole numbers within 1 and %d, the least first, got %v and %v", MaxLength, a, b)
 	case l.Family == "zipf" && (!(a >= 0 && a <= 20) || b != math.Trunc(b) || b < 1 || b > draw.MaxCategories):
 		return fmt.Errorf("must have s within 0 and 20 and a whole n within 1 and %d, got %v and %v", draw.MaxCategories, a, b)
-	case (l.Family == "normal" || l.Family == "lognormal") && (!(a > 0 && a <= MaxLength) || !(b >= 0 && b <= MaxLength)):
+	case (l.Family == "normal" || l.Family == "lognormal" || l.Family == "skewnormal") && (!(a > 0 && a <= MaxLength) || !(b >= 0 && b <= MaxLength)):
 		return fmt.Errorf("must have a mean above 0 and an sd of 0 or more, at most %d, got %v and %v", MaxLength, a, b)
 	}
 	if l.Family != "file" {
@@ -135,7 +136,7 @@ func (l Lengths) Fixed() (n int, ok bool) { return int(l.Parameter[0]), l.Family
 
 // Sampler draws lengths. It is not safe for concurrent use with one source.
 type Sampler struct {
-	Mean float64 // as asked for: of a normal or lognormal distribution before min and max cut it
+	Mean float64 // as asked for: of a normal, lognormal, skew-normal or Poisson distribution before min and max cut it
 	draw func(*draw.Source) int64
 }
 
@@ -159,6 +160,12 @@ func (l Lengths) Sampler(buckets []draw.Bucket) (Sampler, error) {
 		return Sampler{a, d.Draw}, err
 	case "lognormal":
 		d, err := draw.LognormalOf(a, b, l.Within)
+		return Sampler{a, d.Draw}, err
+	case "skewnormal":
+		d, err := draw.NewSkewNormal(a, b, l.Parameter[2], l.Within)
+		return Sampler{a, d.Draw}, err
+	case "poisson":
+		d, err := draw.NewPoisson(a, l.Within)
 		return Sampler{a, d.Draw}, err
 	case "zipf":
 		return l.zipf(a, int64(b))
