@@ -57,7 +57,7 @@ were drawn, and the ids. Equal ids mean the same load, on every machine.`,
 		}
 		switch requests {
 		case "":
-			return printPlan(c.Context(), c.OutOrStdout(), p)
+			return printPlan(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), p)
 		case "jsonl", "csv":
 			return listPlan(c.Context(), c.OutOrStdout(), p, requests)
 		}
@@ -66,9 +66,11 @@ were drawn, and the ids. Equal ids mean the same load, on every machine.`,
 	return c
 }
 
-func printPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
+// printPlan also says, aside, at what rate requests were made.
+func printPlan(ctx context.Context, to, aside io.Writer, p *plan.Plan) error {
 	stages := make([]stats.Arrivals, len(p.Stages))
 	var drawn drawnLengths
+	began := time.Now()
 	ids, err := p.EachKnown(ctx, func(r *plan.Request) error {
 		if r.Turn == 0 {
 			a := &stages[r.Stage]
@@ -80,6 +82,7 @@ func printPlan(ctx context.Context, to io.Writer, p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
+	drawn.speed(aside, time.Since(began))
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "stage\tload\tarrivals\tgap before\twindow\trequests\tdrawn rate\tCV of gaps\tIDC 1s\t10s\t60s")
 	for i := range p.Stages {
@@ -116,6 +119,14 @@ func (d *drawnLengths) add(r *plan.Request) {
 			d.classes = map[string]int64{}
 		}
 		d.classes[r.Class]++
+	}
+}
+
+// speed says how fast the requests were made, bodies and hashes included, on one core.
+func (d *drawnLengths) speed(to io.Writer, took time.Duration) {
+	if seconds := took.Seconds(); d.requests > 0 && seconds > 0 {
+		fmt.Fprintf(to, "planned     %d requests in %v: %.4g requests/s, %.4g prompt tokens/s\n", d.requests, took.Round(time.Microsecond),
+			float64(d.requests)/seconds, float64(d.input)/seconds)
 	}
 }
 

@@ -188,7 +188,7 @@ func freeze(spec plan.Spec, secrets []string) (*plan.Plan, dialect.Dialect, erro
 func dialectOptions(s plan.Spec, secrets []string) dialect.Options {
 	return dialect.Options{
 		Model: s.Target.Model, Stream: s.Target.Stream, ContinuousUsage: s.Target.ContinuousUsage,
-		ReturnTokenIDs: s.Target.ReturnTokenIDs, Template: s.Target.Template, IgnoreEOS: s.Workload.IgnoreEOS,
+		ReturnTokenIDs: s.Target.ReturnTokenIDs, Template: s.Target.Template, ResponseFormat: s.Target.ResponseFormat, IgnoreEOS: s.Workload.IgnoreEOS,
 		Temperature: s.Workload.Temperature, TopP: s.Workload.TopP, Seed: s.Workload.SamplingSeed, Secrets: secrets,
 	}
 }

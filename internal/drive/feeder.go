@@ -129,13 +129,13 @@ func (f *feeder) ready(j *job, r *plan.Request) {
 	server := record.ServerOf(r.Session, len(f.posts), f.converses)
 	*j = job{
 		index: r.Index, session: r.Session, stage: r.Stage, due: r.Due, think: r.Think, pause: r.Pause, in: r.InputTokens, out: r.OutputTokens,
-		class: r.Class, server: server, bytes: j.bytes,
+		class: r.Class, server: server, bytes: j.bytes, lines: j.lines,
 	}
 	if r.Turns > 1 {
 		j.visit = f.visits.welcome(r, server)
 		f.time.came(r.Stage, r.Turns-1)
 	}
-	j.bytes = f.append(j.bytes[:0], j, r.Body)
+	f.write(j, r)
 	j.made = f.clock.Now()
 	if !f.time.byTime(r.Stage) {
 		f.time.planned[r.Stage].Add(int64(r.Turns))
@@ -144,12 +144,13 @@ func (f *feeder) ready(j *job, r *plan.Request) {
 	f.turn = (f.turn + 1) % len(f.rings)
 }
 
-// append makes what is written for a job.
-func (f *feeder) append(dst []byte, j *job, body []byte) []byte {
+// write makes what is written for a job.
+func (f *feeder) write(j *job, r *plan.Request) {
 	if f.bare {
-		return append(dst, body...)
+		j.bytes, j.lines = append(j.bytes[:0], r.Body...), append(j.lines[:0], r.Header...)
+		return
 	}
-	return f.posts[j.server].Append(dst, j.index, body)
+	j.bytes = f.posts[j.server].Append(j.bytes[:0], j.index, r.Header, r.Body)
 }
 
 // rest records r and all requests behind it as not sent. Requests of a stage that ends by time were never planned.

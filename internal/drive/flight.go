@@ -41,6 +41,7 @@ type flight struct {
 	tokenAt time.Duration // when we had the last one
 
 	request []byte        // kept while it may have to be sent again
+	lines   []byte        // headers of its own; engine http2
 	counted bool          // it is one of those in flight
 	fresh   bool          // of a flight that waits to be sent again: on a new connection
 	waits   time.Duration // for a connection since; engine http2
@@ -89,6 +90,7 @@ func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {
 		Class: j.class, PlannedIn: j.in, PlannedOut: j.out, Events: f.x.Events[:0],
 	}
 	f.think, f.toNext, f.visit, f.server, f.request, f.counted = j.think, j.pause, j.visit, j.server, f.request[:0], false
+	f.lines = append(f.lines[:0], j.lines...)
 	f.answer.Keep = f.live && f.visit != nil && j.turn+1 < f.visit.turns
 	f.merged, f.reading, f.lag = 0, record.Spans{}, record.Spans{}
 	f.await()

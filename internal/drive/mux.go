@@ -204,7 +204,7 @@ func (m *mux) exchange(st *station, t *trunk, f *flight) {
 		}
 	}})
 	id := m.run.cfg.RunID + "-" + strconv.FormatInt(f.x.Index, 10)
-	reply, err := t.conn.RoundTrip(st.post(traced, id, f.request))
+	reply, err := t.conn.RoundTrip(st.post(traced, id, f.lines, f.request))
 	var v verdict
 	if err != nil {
 		v = m.failed(ctx, f, m.clock.Now(), err)

@@ -18,6 +18,7 @@ type job struct {
 	in, out int           // planned tokens
 	class   string        // of the request
 	server  int           // it goes to
+	lines   []byte        // headers of its own; engine http2, where bytes has the body alone
 	made    time.Duration // when it was ready
 	bytes   []byte        // the whole HTTP request; its memory stays with the ring, or the visit
 }

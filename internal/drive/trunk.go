@@ -226,9 +226,13 @@ func (st *station) places() int {
 	return n
 }
 
-// post makes a request of a body.
-func (st *station) post(ctx context.Context, id string, body []byte) *http.Request {
+// post makes a request of a body, with headers of its own.
+func (st *station) post(ctx context.Context, id string, lines, body []byte) *http.Request {
 	header := st.header.Clone()
+	for line := range strings.Lines(string(lines)) {
+		name, value, _ := strings.Cut(line, ":")
+		header.Set(name, strings.TrimSpace(value))
+	}
 	header["X-Request-Id"] = []string{id}
 	r := &http.Request{
 		Method: http.MethodPost, URL: &st.url, Host: st.url.Host, Header: header, Proto: "HTTP/2.0", ProtoMajor: 2,

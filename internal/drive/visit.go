@@ -59,7 +59,7 @@ func (h *host) welcome(r *plan.Request, server int) *visit {
 		v = &visit{}
 	}
 	h.open++
-	v.job = job{session: r.Session, stage: r.Stage, think: r.Think, server: server, bytes: v.bytes}
+	v.job = job{session: r.Session, stage: r.Stage, think: r.Think, server: server, bytes: v.bytes, lines: v.lines}
 	v.visit, v.turns, v.replies, v.over, v.lost = v, r.Turns, v.replies[:0], false, record.CauseNone
 	return v
 }
@@ -102,7 +102,7 @@ func (f *feeder) follow(v *visit) {
 	r := &f.visits.turn
 	v.unmade = !f.walk.Follow(r, v.stage, v.session, v.turn, v.replies)
 	v.index, v.pause, v.in, v.out, v.class = r.Index, r.Pause, r.InputTokens, r.OutputTokens, r.Class
-	v.bytes = f.append(v.bytes[:0], &v.job, r.Body)
+	f.write(&v.job, r)
 	v.made = f.clock.Now()
 }
 

@@ -21,6 +21,7 @@ type content struct {
 	in, out *draw.Source
 	class   *draw.Source
 	group   *draw.Source
+	session *draw.Source
 
 	own, shared wording // what a prompt has of its own, and with others
 	ids         *tokenizer.IDs
@@ -28,9 +29,10 @@ type content struct {
 	nonce       wording // before the prompts of a data set
 	pictures    workload.Pictures
 
-	row    int // of the trace or the data set
-	chosen int // index of the class
-	prefix int // group of the prefix
+	row     int // of the trace or the data set
+	chosen  int // index of the class
+	prefix  int // group of the prefix
+	private int // tokens of the session's own system message
 
 	seen   []seenGroups // by class
 	blocks map[uint64]struct{}
@@ -85,14 +87,14 @@ func (s *seenGroups) add(group int) (before bool) {
 
 // The numbers of texts that requests have in common.
 const (
-	systemText  = 1 << 62
-	prefixShift = 32 // class above, group below
+	systemText  = 1 << 62 // of the plan; with a session's number among a request's own texts, that of the session
+	prefixShift = 32      // class above, group below
 )
 
 func (m *material) content(seed uint64) *content {
 	c := &content{
 		m: m, in: draw.New(seed, "input tokens"), out: draw.New(seed, "output tokens"), class: draw.New(seed, "class"),
-		group: draw.New(seed, "prefix group"), first: true, blocks: map[uint64]struct{}{}, seen: make([]seenGroups, len(m.shapes)),
+		group: draw.New(seed, "prefix group"), session: draw.New(seed, "session system"), first: true, blocks: map[uint64]struct{}{}, seen: make([]seenGroups, len(m.shapes)),
 	}
 	other := draw.New(seed, "shared text").Uint64()
 	c.nonce = plainWords{workload.NewText(seed)}
@@ -154,6 +156,11 @@ func (c *content) synthetic(r *Request) {
 			r.SharedTokens += system
 		}
 	}
+	if c.m.work.Conversation.SystemTokens != "" {
+		c.session.Seek(uint64(r.Session))
+		c.private = c.m.private.Draw(c.session)
+		r.InputTokens += c.private
+	}
 	if s.PrefixTokens > 0 {
 		c.group.Seek(uint64(r.Index))
 		c.prefix = s.rank.Draw(c.group)
@@ -209,6 +216,11 @@ func (c *content) compose(r *Request) (err error) {
 			return err
 		}
 	}
+	if c.private > 0 {
+		if c.system, err = c.own.write(c.system, systemText|uint64(r.Session), c.private, len(c.system) > 0); err != nil {
+			return err
+		}
+	}
 	if s.PrefixTokens > 0 {
 		if c.text, err = c.shared.write(c.text, c.prefixNumber(), s.PrefixTokens, false); err != nil {
 			return err
@@ -217,12 +229,12 @@ func (c *content) compose(r *Request) (err error) {
 	if c.m.template != nil {
 		err = c.inside(r)
 	} else {
-		c.text, err = c.own.write(c.text, uint64(r.Index), r.InputTokens-w.SystemTokens-s.PrefixTokens, len(c.text) > 0)
+		c.text, err = c.own.write(c.text, uint64(r.Index), r.InputTokens-w.SystemTokens-c.private-s.PrefixTokens, len(c.text) > 0)
 	}
 	if err != nil {
 		return err
 	}
-	if err := c.prove(r, len(c.text), w.SystemTokens); err != nil {
+	if err := c.prove(r, len(c.text), w.SystemTokens+c.private); err != nil {
 		return err
 	}
 	return c.say(r)
@@ -258,7 +270,7 @@ func (c *content) say(r *Request) error {
 		}
 		c.images = append(c.images, Image{MediaType: c.pictures.MediaType(), Bytes: file})
 	}
-	c.talk = append(c.talk, Message{Role: "user", Text: text, Images: c.images})
+	c.talk = append(c.talk, Message{Role: "user", Text: text, Images: c.images, First: c.m.work.Images.Place == PlaceBefore})
 	r.Messages = c.talk
 	return nil
 }

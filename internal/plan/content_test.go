@@ -44,7 +44,7 @@ func made(t *testing.T, p *plan.Plan) (requests []plan.Request) {
 		c.PromptIDs = append([]uint32(nil), r.PromptIDs...)
 		c.Messages = nil
 		for _, m := range r.Messages {
-			c.Messages = append(c.Messages, plan.Message{Role: m.Role, Text: strings.Clone(m.Text), Images: append([]plan.Image(nil), m.Images...)})
+			c.Messages = append(c.Messages, plan.Message{Role: m.Role, Text: strings.Clone(m.Text), Images: append([]plan.Image(nil), m.Images...), First: m.First})
 		}
 		requests = append(requests, c)
 	}
@@ -231,10 +231,10 @@ func TestImagesHaveTheirSizeAndDiffer(t *testing.T) {
 	for _, format := range []string{"png", "jpeg"} {
 		seen := map[string]bool{}
 		for _, r := range made(t, asked(t, 3, func(w *plan.Workload) {
-			w.Images = plan.Images{Count: 2, Width: 50, Height: 30, Format: format}
+			w.Images = plan.Images{Count: 2, Width: 50, Height: 30, Format: format, Place: plan.PlaceBefore}
 		})) {
 			last := r.Messages[len(r.Messages)-1]
-			if len(last.Images) != 2 || last.Text == "" {
+			if len(last.Images) != 2 || last.Text == "" || !last.First {
 				t.Fatalf("%s: got %d images beside %q", format, len(last.Images), last.Text)
 			}
 			for _, i := range last.Images {

@@ -24,6 +24,8 @@ type Conversation struct {
 	ThinkTime time.Duration `yaml:"think_time"`    // mean, from a reply to the next turn
 	Think     string        `yaml:"think_process"` // constant or exponential, which it is if empty
 	History   string        `yaml:"history"`       // HistoryLive or HistoryRecorded
+
+	SystemTokens Lengths `yaml:"system_tokens"` // of a system message that each session has of its own; empty for none
 }
 
 const maxTurns = 1000
@@ -150,6 +152,7 @@ func (w *Walker) Follow(r *Request, stage int, session int64, turn int, replies 
 	}
 	w.later = w.plan.encode.AppendBody(w.later[:0], r)
 	r.Body = w.later
+	w.address(r)
 	return true
 }
 

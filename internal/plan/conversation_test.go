@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,40 @@ func TestSessionsTakeIndexesForTheirTurns(t *testing.T) {
 	ids := w.IDs()
 	if sessions != [2]int{20, 10} || len(lengths) != 4 || ids.Requests != int64(len(seen)) {
 		t.Errorf("got %v sessions of %v turns and %d requests in the ids, want 20 and 10 of 1 to 4, and %d", sessions, lengths, ids.Requests, len(seen))
+	}
+}
+
+// Each session has a system message of its own, behind the one that all have, in all of its turns and in no other session's.
+func TestSessionsHaveSystemMessagesOfTheirOwn(t *testing.T) {
+	p := frozen(t, transcript{}, func(s *plan.Spec) {
+		conversing("2", plan.HistoryRecorded)(s)
+		s.Workload.SystemTokens, s.Workload.Conversation.SystemTokens = 16, "uniform(5,20)"
+		s.Target.SessionHeader = "X-Session"
+	})
+	w := p.Walk()
+	seen := map[string]bool{}
+	var r, later plan.Request
+	for sessions := 0; w.Next(&r); sessions++ {
+		system := strings.Fields(r.Messages[0].Text)
+		if own := len(system) - 16; r.Messages[0].Role != "system" || own < 5 || own > 20 || r.InputTokens != 16+own+8 {
+			t.Fatalf("session %d: %d tokens with a system message of %d, want 16 and 5 to 20 of its own", r.Session, r.InputTokens, len(system))
+		}
+		own := strings.Join(system[16:], " ")
+		if seen[own] {
+			t.Errorf("session %d has the system message of another one", r.Session)
+		}
+		seen[own] = true
+		header, first := string(r.Header), r.Messages[0].Text
+		w.Follow(&later, r.Stage, r.Session, 1, nil)
+		if later.Messages[0].Text != first || later.InputTokens != r.InputTokens+5+8 {
+			t.Errorf("session %d: its second turn has %d tokens and begins %q, want %d and %q", r.Session, later.InputTokens, later.Messages[0].Text, r.InputTokens+13, first)
+		}
+		if want := fmt.Sprintf("X-Session: tare-%d\r\n", r.Session); header != want || string(later.Header) != want {
+			t.Errorf("session %d: headers %q and %q, want %q", r.Session, header, later.Header, want)
+		}
+	}
+	if input, _, _ := p.MeanLengths(); math.Abs(input-(16+12.5+8)-0.5*13) > 1e-9 {
+		t.Errorf("asked mean of prompts: got %v, want 43", input)
 	}
 }
 

@@ -268,6 +268,8 @@ target:
   stream: false
   continuous_usage: true
   return_token_ids: true
+  session_header: X-Session
+  response_format: '{"type": "json_object"}'
   headers: {X-Route: "a # b", X-Yes: yes, X-Token: "env:T"}
   api_key_env: KEY
   api_key_file: /run/key
@@ -339,7 +341,7 @@ workload:
   system_tokens: 40
   prefix: {groups: 10, tokens: 64, zipf: 1.1, block: 32}
   tools: tools.json
-  images: {count: 2, width: 64, height: 48, format: jpeg}
+  images: {count: 2, width: 64, height: 48, format: jpeg, place: before}
   classes:
     - {name: gold, weight: 0.5, model: lora-1, input_tokens: "uniform(1,9)", prefix_groups: 2, prefix_tokens: 96}
     - {name: rest, output_tokens: 7}

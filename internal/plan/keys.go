@@ -72,6 +72,17 @@ var specKeys = []key[Spec]{
 		about: "Further request headers by name. A value env:NAME or file:PATH is read from there. Secret values are sent but never printed or stored.",
 	},
 	{
+		name: "target.session_header", field: func(s *Spec) any { return &s.Target.SessionHeader }, loose: true,
+		about: "Header that names the session of each request, tare-NUMBER, for routers that keep sessions together. A request without turns is a session.",
+		rule:  func(s Spec) (reason, hint string) { return headerFault(s.Target.SessionHeader, "tare-1"), "" },
+	},
+	{
+		name: "target.response_format", field: func(s *Spec) any { return &s.Target.ResponseFormat }, loose: true, lines: true,
+		about: "JSON object that each request has as response_format, for answers of a form (OpenAI's chat and completions).",
+		rule:  func(s Spec) (reason, hint string) { return s.Target.responseFormatFault(), "" },
+		hint:  `write '{"type": "json_object"}'`,
+	},
+	{
 		name: "target.api_key_env", field: func(s *Spec) any { return &s.Target.APIKeyEnv },
 		about: "Environment variable that holds the API key; ANTHROPIC_API_KEY or GEMINI_API_KEY with these endpoints. No key is sent if it is not set, or if this is empty.",
 	},
@@ -356,6 +367,10 @@ var specKeys = []key[Spec]{
 		about: "Their format.",
 	},
 	{
+		name: "workload.images.place", field: func(s *Spec) any { return &s.Workload.Images.Place }, oneOf: []string{PlaceBefore, PlaceBehind},
+		about: "Whether they stand before the text or behind it, where the endpoint leaves that open (openai-chat).",
+	},
+	{
 		name: "workload.dataset.file", field: func(s *Spec) any { return &s.Workload.Dataset.File }, loose: true,
 		about: "Conversations and prompts from a file, in place of synthetic text.",
 	},
@@ -448,6 +463,10 @@ var specKeys = []key[Spec]{
 		name: "workload.conversation.history", field: func(s *Spec) any { return &s.Workload.Conversation.History },
 		oneOf: []string{HistoryLive, HistoryRecorded},
 		about: "What later turns say that the assistant said: what it did say (live), or text of output_tokens of the plan's own (recorded).",
+	},
+	{
+		name: "workload.conversation.system_tokens", field: func(s *Spec) any { return &s.Workload.Conversation.SystemTokens }, loose: true,
+		about: "Length of a system message that each session has of its own, behind that of workload.system_tokens; written as input_tokens.",
 	},
 	{
 		name: "workload.sha256", field: func(s *Spec) any { return &s.Workload.SHA256 }, loose: true,

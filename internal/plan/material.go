@@ -34,6 +34,7 @@ type material struct {
 	work      Workload
 	shapes    []shape // by class; one without classes
 	class     draw.Categorical
+	private   workload.Sampler     // of the system message of each session, if there is one
 	tokenizer *tokenizer.Tokenizer // nil for words
 	prompts   *tokenizer.Prompts   // nil for words and ids
 	template  *chat.Template
@@ -136,6 +137,9 @@ func (l *loader) shapes() {
 			}
 		}
 		l.m.shapes, weights = append(l.m.shapes, s), append(weights, s.Weight)
+	}
+	if own := l.m.work.Conversation.SystemTokens; own != "" {
+		l.m.private = l.sampler("conversation.system_tokens", own)
 	}
 	l.m.class, _ = draw.NewCategorical(weights) // weights are checked
 }

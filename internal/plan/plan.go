@@ -247,7 +247,7 @@ func (p *Plan) MeanLengths() (input, output float64, ok bool) {
 		if len(m.shapes) > 1 {
 			share = m.class.Share(i)
 		}
-		input += share * (s.in.Mean + float64(s.PrefixTokens+m.work.SystemTokens))
+		input += share * (s.in.Mean + float64(s.PrefixTokens+m.work.SystemTokens) + m.private.Mean)
 		output += share * s.out.Mean
 	}
 	if turns, fixed := m.work.Conversation.Turns.Fixed(); !fixed {
@@ -259,7 +259,7 @@ func (p *Plan) MeanLengths() (input, output float64, ok bool) {
 			if len(m.shapes) > 1 {
 				share = m.class.Share(i)
 			}
-			shared += share * float64(m.shapes[i].PrefixTokens+m.work.SystemTokens)
+			shared += share * (float64(m.shapes[i].PrefixTokens+m.work.SystemTokens) + m.private.Mean)
 		}
 		input += float64(turns-1) / 2 * (input - shared + output)
 	}

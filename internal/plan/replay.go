@@ -93,6 +93,7 @@ func (w Workload) canonical() []byte {
 	w.Tokenizer, w.TextFile, w.ChatTemplate, w.Tools = fileOf(w.Tokenizer), "", "", ""
 	w.Dataset.File, w.Trace.File = "", ""
 	w.Classes = append([]Class(nil), w.Classes...)
+	w.Conversation.SystemTokens = w.Conversation.SystemTokens.nameless()
 	w.InputTokens, w.OutputTokens = w.InputTokens.nameless(), w.OutputTokens.nameless()
 	for i := range w.Classes {
 		c := &w.Classes[i]

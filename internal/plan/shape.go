@@ -126,7 +126,7 @@ func (c *workloadCheck) text() {
 		c.fault("workload.chat_template", "needs workload.tokenizer, and workload.text markov, corpus or random", "")
 	}
 	if w.Text == TextIDs {
-		c.excludes("workload.text ids", "workload.system_tokens", "workload.images.count")
+		c.excludes("workload.text ids", "workload.system_tokens", "workload.images.count", "workload.conversation.system_tokens")
 	}
 	if p := w.Prefix; (p.Groups > 0) != (p.Tokens > 0) {
 		c.fault("workload.prefix", "needs both groups and tokens", "")
@@ -172,7 +172,7 @@ func (c *workloadCheck) aligned(key string, tokens int) {
 func (c *workloadCheck) sources() {
 	w := c.work
 	synthetic := []string{
-		"workload.system_tokens", "workload.prefix.groups", "workload.classes", "workload.text_file", "workload.chat_template",
+		"workload.system_tokens", "workload.conversation.system_tokens", "workload.prefix.groups", "workload.classes", "workload.text_file", "workload.chat_template",
 	}
 	if w.Dataset.File != "" {
 		c.excludes("workload.dataset.file", append(synthetic, "workload.trace.file", "workload.images.count")...)
@@ -263,6 +263,7 @@ func (s Spec) Needs(has Features) (faults Faults) {
 	need(w.Images.Count > 0, has.Images, "workload.images.count", "images")
 	need(w.Cache == CacheSalted, has.CacheSalt, "workload.cache", "a cache salt")
 	need(w.SystemTokens > 0, has.Messages, "workload.system_tokens", "conversations")
+	need(w.Conversation.SystemTokens != "", has.Messages, "workload.conversation.system_tokens", "conversations")
 	need(w.Conversation.most() > 1, has.Messages, "workload.conversation.turns", "conversations")
 	need(w.Dataset.File != "", has.Messages, "workload.dataset.file", "conversations")
 	for i, c := range w.Classes {

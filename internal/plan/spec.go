@@ -43,6 +43,9 @@ const (
 	OutputRecorded = "recorded"
 	OutputAsked    = "asked"
 
+	PlaceBefore = "before"
+	PlaceBehind = "behind"
+
 	ThinkConstant    = "constant"
 	ThinkExponential = "exponential"
 
@@ -90,6 +93,8 @@ type Target struct {
 	ContinuousUsage bool              `yaml:"continuous_usage"` // ask for token counts in every event (vLLM)
 	ReturnTokenIDs  bool              `yaml:"return_token_ids"` // ask for token ids in every event (vLLM)
 	Headers         map[string]string `yaml:"headers"`          // extra request headers
+	SessionHeader   string            `yaml:"session_header"`   // that names the session of each request; empty for none
+	ResponseFormat  string            `yaml:"response_format"`  // JSON object that requests have under that name; empty for none
 	APIKeyEnv       string            `yaml:"api_key_env"`      // environment variable that holds the API key
 	APIKeyFile      string            `yaml:"api_key_file"`     // file that holds it, in place of the environment
 	APIKeyHeader    string            `yaml:"api_key_header"`   // header it goes into; empty for the endpoint's own way
@@ -200,6 +205,7 @@ type Images struct {
 	Width  int    `yaml:"width"` // pixels
 	Height int    `yaml:"height"`
 	Format string `yaml:"format"` // png or jpeg
+	Place  string `yaml:"place"`  // before or behind the text
 }
 
 // Dataset is a file of conversations and prompts, and which of them are used.
@@ -256,7 +262,7 @@ func Defaults() Spec {
 		Load: Load{Seed: 1, Arrival: ArrivalPoisson, Burstiness: 1},
 		Workload: Workload{
 			InputTokens: "128", OutputTokens: "32", Sampling: SamplingGreedy, TopP: 1, Text: TextWords, Cache: CacheAsIs,
-			Prefix: Prefix{Block: 16}, Images: Images{Width: 512, Height: 512, Format: "png"},
+			Prefix: Prefix{Block: 16}, Images: Images{Width: 512, Height: 512, Format: "png", Place: PlaceBehind},
 			Dataset: Dataset{Turns: "whole", Order: "file", Output: OutputRecorded}, Conversation: Conversation{Turns: "1", History: HistoryLive},
 		},
 		Client: Client{Engine: EngineAuto},

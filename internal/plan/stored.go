@@ -120,6 +120,7 @@ func (w *Walker) nextStored(r *Request) (ok bool) {
 		if w.plan.Spec.Workload.Dataset.File != "" { // it may be one of whole bodies
 			w.said.heed(r.Body)
 		}
+		w.address(r)
 	}
 	w.hash(r)
 	return true
@@ -140,7 +141,7 @@ func (w *Walker) Close() error {
 }
 
 // planned are the keys besides all of load and workload that a stored plan's requests follow from.
-var planned = []string{"target.model", "target.endpoint", "target.stream", "target.continuous_usage", "target.return_token_ids"}
+var planned = []string{"target.model", "target.endpoint", "target.stream", "target.continuous_usage", "target.return_token_ids", "target.response_format"}
 
 // Differ returns faults for the keys on which two specs differ and which decide what is sent, and when.
 func (s Spec) Differ(from Spec) (faults Faults) {

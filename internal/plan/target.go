@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -208,6 +209,15 @@ func (t Target) modelFault(path string) (reason, hint string) {
 		return "", ""
 	}
 	return fmt.Sprintf("asks for model %s, but target.model is %s", name, t.Model), "name the same model, or leave the path out"
+}
+
+// responseFormatFault says why response_format cannot be sent.
+func (t Target) responseFormatFault() string {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(t.ResponseFormat), &object); err != nil || object == nil {
+		return fmt.Sprintf("must be a JSON object, got %q", shortened(t.ResponseFormat))
+	}
+	return ""
 }
 
 // isPort says that text is a port number, or empty for that of the scheme.

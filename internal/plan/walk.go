@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"math"
+	"strconv"
 	"time"
 
 	"tare/internal/plan/schedule"
@@ -18,12 +19,13 @@ import (
 // Request is one planned request. The walker owns all that its slices and texts hold but Class, Model and CacheSalt, and
 // overwrites it with the next request.
 type Request struct {
-	Index int64
-	Stage int           // index into Plan.Stages
-	Due   time.Duration // intended send time, offset from the start of its stage; 0 in a closed stage
-	Think time.Duration // in a closed stage: time between the end of its session and the next request in its place
-	Pause time.Duration // time between its reply and the next turn of its session; 0 for the last one
-	Body  []byte        // the HTTP request body, complete; nil where bodies are skipped
+	Index  int64
+	Stage  int           // index into Plan.Stages
+	Due    time.Duration // intended send time, offset from the start of its stage; 0 in a closed stage
+	Think  time.Duration // in a closed stage: time between the end of its session and the next request in its place
+	Pause  time.Duration // time between its reply and the next turn of its session; 0 for the last one
+	Header []byte        // lines of the HTTP request's header that it alone has, each "NAME: value" and its line end; nil for none
+	Body   []byte        // the HTTP request body, complete; nil where bodies are skipped
 
 	Session int64  // identity of the conversation: the index of its first request, which the others follow
 	Turn    int    // 0 for the first turn of a session
@@ -52,6 +54,7 @@ type Message struct {
 	Role   string // system, user or assistant
 	Text   string
 	Images []Image // beside the text
+	First  bool    // they stand before it, where the endpoint leaves that open
 }
 
 // Image is a picture that is sent within the body.
@@ -109,6 +112,7 @@ type Walker struct {
 	repeats repeats
 	prompt  []byte
 	body    []byte
+	header  []byte // of the request
 	later   []byte // body of a later turn, or what it adds to its conversation
 	skip    bool
 	skipped bool // a hashed request had no body
@@ -231,6 +235,7 @@ func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
 	}
 	if !w.skip {
 		w.write(r)
+		w.address(r)
 	}
 	if s.counted() {
 		w.hash(r)
@@ -238,6 +243,17 @@ func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
 	if r.Turns > 1 {
 		w.foresee(r, s.counted())
 	}
+}
+
+// address gives r the header that names its session, if there is one.
+func (w *Walker) address(r *Request) {
+	name := w.plan.Spec.Target.SessionHeader
+	if name == "" {
+		return
+	}
+	w.header = strconv.AppendInt(append(append(w.header[:0], name...), ": tare-"...), r.Session, 10)
+	w.header = append(w.header, "\r\n"...)
+	r.Header = w.header
 }
 
 // rowOf is which row of a trace or data set the next request is made of: the one that its time is from, or the next one.

@@ -309,6 +309,29 @@ func BenchmarkNext(b *testing.B) { benchmarkNext(b, false) }
 
 func BenchmarkNextWithoutBody(b *testing.B) { benchmarkNext(b, true) }
 
+// Planning is off the hot path, but must keep ahead of it: requests with prompts of 8192 tokens each, bodies and hashes included.
+func BenchmarkPlanningOf8kPrompts(b *testing.B) {
+	for _, source := range []string{plan.TextWords, plan.TextMarkov, plan.TextCorpus, plan.TextRandom, plan.TextIDs} {
+		b.Run(source, func(b *testing.B) {
+			w := frozen(b, text{}, func(s *plan.Spec) {
+				s.Load.Rate, s.Load.Requests = 1000, int64(b.N)
+				s.Workload.InputTokens, s.Workload.Text = "8192", source
+				if source != plan.TextWords {
+					s.Workload.Tokenizer = plan.TokenizerEmbedded
+				}
+			}).Walk()
+			b.ResetTimer()
+			for r := new(plan.Request); w.Next(r); {
+			}
+			if w.Err() != nil {
+				b.Fatal(w.Err())
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+			b.ReportMetric(8192*float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
+		})
+	}
+}
+
 func BenchmarkNewOfAMillion(b *testing.B) {
 	for range b.N {
 		frozen(b, text{}, func(s *plan.Spec) { s.Load.Rate, s.Load.Requests = 1000, 1_000_000 }).Walk()

@@ -63,15 +63,23 @@ func appendMessage(dst []byte, m *plan.Message) []byte {
 // appendOpenAIImages writes a message as parts: its text, if it has any, and its images.
 func appendOpenAIImages(dst []byte, m *plan.Message) []byte {
 	dst = append(appendString(append(dst, `{"role":`...), m.Role), `,"content":[`...)
-	if m.Text != "" {
-		dst = append(appendString(append(dst, `{"type":"text","text":`...), m.Text), `},`...)
+	text := func() {
+		if m.Text != "" {
+			dst = append(appendString(append(dst, `{"type":"text","text":`...), m.Text), `},`...)
+		}
+	}
+	if !m.First {
+		text()
 	}
 	for i := range m.Images {
-		dst = append(separated(dst, i), `{"type":"image_url","image_url":{"url":"data:`...)
-		dst = append(appendText(dst, m.Images[i].MediaType), `;base64,`...)
-		dst = append(base64.StdEncoding.AppendEncode(dst, m.Images[i].Bytes), `"}}`...)
+		dst = append(append(dst, `{"type":"image_url","image_url":{"url":"data:`...), m.Images[i].MediaType...)
+		dst = append(dst, `;base64,`...)
+		dst = append(base64.StdEncoding.AppendEncode(dst, m.Images[i].Bytes), `"}},`...)
 	}
-	return append(dst, `]}`...)
+	if m.First {
+		text()
+	}
+	return append(dst[:len(dst)-1], `]}`...) // without the last comma
 }
 
 func appendResponsesInput(dst []byte, r *plan.Request) []byte {

@@ -28,6 +28,7 @@ type Options struct {
 	ReturnTokenIDs      bool          // token ids in every event (vLLM)
 	IgnoreEOS           bool          // go on to the asked length (vLLM, SGLang)
 	MaxCompletionTokens bool          // chat: name the length limit max_completion_tokens, as OpenAI's reasoning models demand
+	ResponseFormat      string        // JSON object; empty leaves it out (OpenAI's chat and completions)
 	Temperature         float64       // always sent
 	TopP                float64       // always sent
 	Seed                uint64        // the server's sampling seed; 0 leaves it out
@@ -89,6 +90,8 @@ func (o Options) lacking(endpoint string) error {
 		return fmt.Errorf("target.continuous_usage: endpoint %s has no such option\nhint: leave it out", endpoint)
 	case o.ReturnTokenIDs && !openAI:
 		return fmt.Errorf("target.return_token_ids: endpoint %s has no such option\nhint: leave it out", endpoint)
+	case o.ResponseFormat != "" && !openAI:
+		return fmt.Errorf("target.response_format: endpoint %s has no such option\nhint: leave it out", endpoint)
 	case o.IgnoreEOS && cannotGoOn:
 		return fmt.Errorf("workload.ignore_eos: endpoint %s has no such option\nhint: leave it out; the report says how long the answers were", endpoint)
 	}

@@ -35,6 +35,9 @@ func openAIOptions(o Options) string {
 		s += `,"stream_options":{"include_usage":true}`
 	}
 	s += seeding(o, "seed") + ignoringEOS(o)
+	if o.ResponseFormat != "" {
+		s += `,"response_format":` + o.ResponseFormat
+	}
 	if o.ReturnTokenIDs {
 		s += `,"return_token_ids":true`
 	}

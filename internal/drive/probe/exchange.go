@@ -115,7 +115,7 @@ func (p *prober) open(ctx context.Context, w Way) (*hailed, net.Conn, error) {
 func (p *prober) request(w Way, tokens int) []byte {
 	p.posts++
 	r := plan.Request{Prompt: prompt, InputTokens: len(strings.Fields(prompt)), OutputTokens: tokens}
-	return wire.NewPost(w.Path, w.Host, "tare-probe-", w.Header).Append(nil, p.posts, w.Dialect.AppendBody(nil, &r))
+	return wire.NewPost(w.Path, w.Host, "tare-probe-", w.Header).Append(nil, p.posts, nil, w.Dialect.AppendBody(nil, &r))
 }
 
 // carry writes the request and reads until the reply is over.

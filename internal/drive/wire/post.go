@@ -22,9 +22,9 @@ func NewPost(path, host, id string, header []string) Post {
 	return p
 }
 
-// Append appends one request to dst.
-func (p Post) Append(dst []byte, number int64, body []byte) []byte {
-	dst = append(dst, p.start...)
+// Append appends one request to dst; lines are headers of its own, each with its line end.
+func (p Post) Append(dst []byte, number int64, lines, body []byte) []byte {
+	dst = append(append(dst, p.start...), lines...)
 	dst = append(dst, "X-Request-Id: "...)
 	dst = append(dst, p.id...)
 	dst = strconv.AppendInt(dst, number, 10)

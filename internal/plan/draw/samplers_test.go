@@ -292,7 +292,15 @@ func TestSamplersAllocateNothing(t *testing.T) {
 	s := draw.New(1, "test")
 	w, n, l, z, h := draw.NewWeibull(0.5), normal(t, 10, 5, 1, 20), lognormal(t, 10, 5, 1, 20), zipf(t, 1, 100), histogram(t)
 	k, p := skewNormal(t, 10, 5, 3, 1, 30), poisson(t, 4, 1, 20)
-	got := testing.AllocsPerRun(1000, func() { w.Draw(s); n.Draw(s); l.Draw(s); z.Draw(s); h.Draw(s); k.Draw(s); p.Draw(s) })
+	got := testing.AllocsPerRun(1000, func() {
+		w.Draw(s)
+		n.Draw(s)
+		l.Draw(s)
+		z.Draw(s)
+		h.Draw(s)
+		k.Draw(s)
+		p.Draw(s)
+	})
 	if got != 0 {
 		t.Errorf("allocations per draw: got %v, want 0", got)
 	}

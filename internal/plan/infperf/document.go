@@ -1,6 +1,7 @@
 package infperf
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -18,6 +19,7 @@ type node struct {
 	line, column int
 	text         string  // of a single value, as written
 	single       bool    // it is a single value
+	bare         bool    // a number, true or false, and no text in quotes
 	list         []*node // of a list
 	isList       bool
 	keys         []entry // of keys and values, in their order
@@ -126,6 +128,10 @@ func (r *reader) read(from ast.Node, path string) *node {
 		}
 		return value
 	default:
+		switch from.(type) {
+		case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+			n.bare = true
+		}
 		if n.text, n.single = scalar(from); !n.single {
 			r.fault(from, path, "is a tag or another thing that is not read")
 			return nil
@@ -185,6 +191,47 @@ func (n *node) number() (v float64, ok bool) {
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(n.text), 64)
 	return v, err == nil
+}
+
+// jsonOr is a value as JSON, or what stands for one that is not given.
+func (n *node) jsonOr(otherwise string) []byte {
+	if n == nil {
+		return []byte(otherwise)
+	}
+	return n.json(nil)
+}
+
+// json writes a value as JSON.
+func (n *node) json(dst []byte) []byte {
+	quote := func(text string) []byte {
+		quoted, _ := json.Marshal(text) // text always can be
+		return quoted
+	}
+	switch {
+	case n == nil:
+		return append(dst, "null"...)
+	case n.isList:
+		dst = append(dst, '[')
+		for i, item := range n.list {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = item.json(dst)
+		}
+		return append(dst, ']')
+	case n.isMap:
+		dst = append(dst, '{')
+		for i, e := range n.keys {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = e.node.json(append(append(dst, quote(e.name)...), ':'))
+		}
+		return append(dst, '}')
+	case n.bare && json.Valid([]byte(strings.ToLower(n.text))):
+		return append(dst, strings.ToLower(n.text)...)
+	}
+	return append(dst, quote(n.text)...)
 }
 
 // idle says that a value is one that a config dumped with all its keys has for nothing: null, false, 0, an empty text or list.

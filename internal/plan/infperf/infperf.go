@@ -45,6 +45,7 @@ func Read(name string, data []byte, around Around) Config {
 		c.target()
 		c.workload()
 		c.load()
+		c.answers()
 		c.storage()
 	}
 	c.note(nil, "", "temperature 0 and top_p 1 are sent, which inference-perf leaves to the server")

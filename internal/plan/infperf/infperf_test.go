@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,22 +39,17 @@ func TestExamplesLoadOrNameWhatIsRefused(t *testing.T) {
 		file   string
 		faults []string // line and key
 	}{
-		{"whole.yml", []string{
-			"10 api.response_format", "14 api.session_id_header_key", "15 api.session_token_header_key", "20 data.use_chat_template",
-			"35 load.circuit_breakers", "36 circuit_breakers",
-		}},
-		{"sweep.yml", []string{"3 load.sweep", "10 data.shared_prefix.question_len.type"}},
-		{"conversations.yml", []string{
-			"12 data.conversation_replay.dynamic_system_prompt_len", "13 data.conversation_replay.turns_per_conversation",
-		}},
+		{"whole.yml", nil},
+		{"sweep.yml", nil},
+		{"conversations.yml", nil},
 		{"trace.yml", nil},
 		{"otel.yml", []string{
-			"1 api.session_id_header_key", "3 load.type", "5 load.stages[0].concurrent_sessions", "5 load.stages[0].session_rate",
+			"3 load.type", "5 load.stages[0].concurrent_sessions", "5 load.stages[0].session_rate",
 			"5 load.stages[0].num_sessions", "5 load.stages[0].timeout", "9 data.otel_trace_replay",
 		}},
 		{"weka.yml", []string{"3 load.type", "4 load.stages[0].concurrent_sessions", "4 load.stages[0].num_sessions", "7 data.weka_trace_replay"}},
 		{"multimodal.yml", []string{"8 data.multimodal"}},
-		{"visionarena.yml", []string{"5 data.visionarena"}},
+		{"visionarena.yml", nil},
 		{"prefix.yml", nil},
 		{"turns.yml", nil},
 		{"dumped.yml", nil},
@@ -81,7 +77,8 @@ func TestExamplesLoadOrNameWhatIsRefused(t *testing.T) {
 
 // What is accepted is the load that the config describes.
 func TestSpecSaysWhatTheConfigAsksFor(t *testing.T) {
-	here := infperf.Around{Exists: func(path string) bool { return path == "/m" || path == "/m/tokenizer.json" }, Time: "T"}
+	files := []string{"/m", "/m/tokenizer.json", "/t", "/t/tokenizer.json", "/t/chat_template.jinja"}
+	here := infperf.Around{Exists: func(path string) bool { return slices.Contains(files, path) }, Time: "T"}
 	for _, test := range []struct {
 		name, config string
 		want         []string // lines of the printed spec
@@ -101,6 +98,29 @@ func TestSpecSaysWhatTheConfigAsksFor(t *testing.T) {
 		}},
 		{"trace", string(fixture(t, "trace.yml")), []string{
 			"stream: false", "file: \"testdata/azure.csv\"", "format: \"azure\"",
+		}},
+		{"whole", string(fixture(t, "whole.yml")), []string{
+			"endpoint: \"openai-chat\"", "session_header: \"x-session\"", "input_tokens: \"lognormal(600,300,min=32,max=2048)\"", "rate: 7.5", "name: \"red\"",
+		}},
+		{"sweep", string(fixture(t, "sweep.yml")), []string{
+			"- concurrency: 1\n      duration: 1m\n", "- concurrency: 43\n      duration: 1m\n      gap: 1s", "- concurrency: 86\n", "- concurrency: 128\n",
+			"input_tokens: \"skewnormal(64,30,3,min=16,max=256)\"", "groups: 16",
+		}},
+		{"conversations", string(fixture(t, "conversations.yml")), []string{
+			"turns: \"poisson(3,min=1,max=9)\"", "system_tokens: 640", "system_tokens: \"lognormal(900,500,min=100,max=4000)\"", "concurrency: 12\n      requests: 80\n",
+			"think_time: 1s",
+		}},
+		{"visionarena", string(fixture(t, "visionarena.yml")), []string{
+			"endpoint: \"openai-chat\"", "count: 1", "place: \"before\"", "output_tokens: 30", "requests: 40",
+		}},
+		{"answers of a form", `
+api: {type: chat, response_format: {type: json_schema, name: city, json_schema: {type: object, minProperties: 1, properties: {a: {type: string, const: "1"}}, required: [a], nullable: true}}}
+data: {type: random, use_chat_template: true, input_distribution: {mean: 20, std_dev: 0}, output_distribution: {mean: 20, std_dev: 0}}
+load: {sweep: {type: geometric, num_stages: 3, stage_duration: 5}, num_workers: 5, worker_max_concurrency: 5}
+server: {base_url: "http://127.0.0.1:1"}
+tokenizer: {pretrained_model_name_or_path: /t}`, []string{
+			`response_format: "{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"city\",\"schema\":{\"type\":\"object\",\"minProperties\":1,\"properties\":{\"a\":{\"type\":\"string\",\"const\":\"1\"}},\"required\":[\"a\"],\"nullable\":true}}}"`,
+			"chat_template: \"/t/chat_template.jinja\"", "concurrency: 5\n      duration: 5s\n", "concurrency: 25\n",
 		}},
 		{"random with a tokenizer, adapters and a limit", `
 data: {type: random, input_distribution: {mean: 20, std_dev: 0}, output_distribution: {type: lognormal, min: 2, max: 9, mean: 5, std_dev: 2}}
@@ -207,14 +227,17 @@ func TestRefusedValuesAreNamed(t *testing.T) {
 	const around = "\nload: {stages: [{rate: 1, duration: 6}]}\nserver: {base_url: \"http://127.0.0.1:1\"}"
 	for config, want := range map[string]string{
 		"data: {type: shareGPT}": "data.path: is missing",
-		"data: {type: shareGPT, path: s, input_distribution: {min: 3}}": "data.input_distribution: is refused",
-		"data: {type: infinity_instruct, path: s}":                      "data.type: infinity_instruct is refused",
-		"data: {type: visionarena}":                                     "data.type: visionarena is refused",
-		"data: {type: weka_trace_replay}":                               "data.type: weka_trace_replay is refused",
+		"data: {type: shareGPT, path: s, input_distribution: {min: 3}}":                                                  "data.input_distribution: is refused",
+		"data: {type: infinity_instruct, path: s}":                                                                       "data.type: infinity_instruct is refused",
+		"data: {type: visionarena}":                                                                                      "data.type: visionarena needs api.type chat",
+		"data: {type: visionarena, visionarena: {insertion_point: 2}}":                                                   "insertion_point: must be a number within 0 and 1",
+		"data: {type: weka_trace_replay}":                                                                                "data.type: weka_trace_replay is refused",
 		"data: {type: shared_prefix, shared_prefix: {system_prompt_len: {type: uniform, min: 1, max: 9}}}":               "system_prompt_len: must be one length",
 		"data: {type: shared_prefix, shared_prefix: {enable_multi_turn_chat: true}}":                                     "enable_multi_turn_chat: is refused",
 		"data: {type: shared_prefix, shared_prefix: {question_len: {mean: 9}, question_distribution: {mean: 8}}}":        "question_distribution: does not go with",
-		"data: {type: conversation_replay, conversation_replay: {turns_per_conversation: 4}}":                            "is no number of conversations of 4 turns",
+		"data: {type: conversation_replay, conversation_replay: {}}\napi: {session_token_header_key: x}":                 "api.session_token_header_key: is refused",
+		"api: {type: chat, response_format: {type: xml}}":                                                                "api.response_format.type: must be one of json_schema, json_object",
+		"data: {type: random, input_distribution: {type: cauchy}, output_distribution: {mean: 4}}":                       "type: must be one of normal, skew_normal",
 		"data: {type: conversation_replay, conversation_replay: {turns_per_conversation: 3, max_model_len: 9000}}":       "max_model_len: is refused: a conversation may have 10663 tokens",
 		"data: {type: conversation_replay, conversation_replay: {turns_per_conversation: 3, tool_call_latency_sec: {}}}": "tool_call_latency_sec: must be one length",
 		"data: {type: random, output_distribution: {mean: 4}, input_distribution: {variance: 4, std_dev: 3}}":            "variance: does not go with std_dev",

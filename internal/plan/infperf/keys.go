@@ -26,8 +26,8 @@ const (
 	noUpload  = "nothing is uploaded: the run directory can be"
 	noBreaker = "a run is not stopped by such rules"
 	noReplay  = "calls that wait for those before them are not replayed yet"
-	noFetch   = "it fetches its rows, and nothing is fetched"
-	nextSpec  = "write it in tare's own spec: see docs/workloads.md"
+	noFetch   = "nothing is fetched"
+	noSearch  = "the stages do not follow from a burst of requests"
 )
 
 // keys is every key of the config: reading, refusing, noting and docs/inference-perf.md come from it.
@@ -38,9 +38,9 @@ var keys = []key{
 	{path: "api.slo_unit", use: idle, about: "objectives in headers are sent and not judged"},
 	{path: "api.slo_ttft_header", use: idle, about: "objectives in headers are sent and not judged"},
 	{path: "api.slo_tpot_header", use: idle, about: "objectives in headers are sent and not judged"},
-	{path: "api.response_format", use: refused, open: true, about: "requests have no response_format", hint: "leave it out, or describe the body with target.template"},
-	{path: "api.session_id_header_key", use: refused, about: "requests do not name their session in a header", hint: "leave it out"},
-	{path: "api.session_token_header_key", use: refused, about: "headers of replies are not sent back", hint: "leave it out"},
+	{path: "api.response_format", use: works, open: true, about: "`target.response_format` with api.type chat; the others have none there either"},
+	{path: "api.session_id_header_key", use: works, about: "`target.session_header`; the names of sessions are tare's own"},
+	{path: "api.session_token_header_key", use: works, about: "accepted where every session is a request, which has nothing to send back; refused with conversations"},
 
 	{path: "data.type", use: works, about: "see the table of data types"},
 	{path: "data.path", use: works, about: "`workload.dataset.file`"},
@@ -49,7 +49,7 @@ var keys = []key{
 	{path: "data.output_distribution", use: works, open: true, about: "`workload.output_tokens`: " + asLengths},
 	{path: "data.trace.file", use: works, about: "`workload.trace.file`: the lengths"},
 	{path: "data.trace.format", use: works, about: "`workload.trace.format`: AzurePublicDataset is azure"},
-	{path: "data.use_chat_template", use: refused, about: "a prompt is not sent as a rendered chat template", hint: "set api.type chat, and --chat-template FILE counts the template's tokens"},
+	{path: "data.use_chat_template", use: works, about: "`target.endpoint` openai-chat, where the server puts the template around the prompt; `workload.chat_template` where the tokenizer's folder has it, so that its tokens count"},
 	{path: "data.shared_prefix.num_unique_system_prompts", use: works, about: "`workload.prefix.groups`; num_groups is the same; 10"},
 	{path: "data.shared_prefix.num_groups", use: works, about: "`workload.prefix.groups`"},
 	{path: "data.shared_prefix.num_users_per_system_prompt", use: idle, about: "questions do not repeat: each request has one of its own"},
@@ -65,8 +65,8 @@ var keys = []key{
 	{path: "data.conversation_replay.seed", use: works, about: "`load.seed`, where load.base_seed is not given"},
 	{path: "data.conversation_replay.num_conversations", use: idle, about: "conversations do not repeat: there are as many as the load asks for"},
 	{path: "data.conversation_replay.shared_system_prompt_len", use: works, about: "`workload.system_tokens`; 8359"},
-	{path: "data.conversation_replay.dynamic_system_prompt_len", use: refused, open: true, about: "conversations have one system prompt, which all share", hint: "leave it out, and add its mean to input_tokens_per_turn of short conversations"},
-	{path: "data.conversation_replay.turns_per_conversation", use: works, open: true, about: "`workload.conversation.turns`, one number, as the load counts turns there and sessions here; 10"},
+	{path: "data.conversation_replay.dynamic_system_prompt_len", use: works, open: true, about: "`workload.conversation.system_tokens`"},
+	{path: "data.conversation_replay.turns_per_conversation", use: works, open: true, about: "`workload.conversation.turns`; a load of N requests there is N over the mean number of turns, in conversations; 10"},
 	{path: "data.conversation_replay.input_tokens_per_turn", use: works, open: true, about: "`workload.input_tokens`; 512"},
 	{path: "data.conversation_replay.output_tokens_per_turn", use: works, open: true, about: "`workload.output_tokens`; 256"},
 	{path: "data.conversation_replay.tool_call_latency_sec", use: works, open: true, about: "`workload.conversation.think_time`, one length; it is no part of a latency"},
@@ -74,7 +74,12 @@ var keys = []key{
 	{path: "data.multimodal", use: refused, open: true, about: "its mix of media is not made", hint: "workload.images.count, width and height put pictures beside each prompt"},
 	{path: "data.otel_trace_replay", use: refused, open: true, about: noReplay, hint: "workload.trace with format otel sends its calls at their recorded times"},
 	{path: "data.weka_trace_replay", use: refused, open: true, about: noReplay, hint: "workload.trace with format weka and load.concurrency sends its calls in their order"},
-	{path: "data.visionarena", use: refused, open: true, about: noFetch, hint: "workload.images.count puts pictures of our own beside each prompt"},
+	{path: "data.visionarena.hf_dataset_name", use: idle, about: noFetch},
+	{path: "data.visionarena.hf_split", use: idle, about: noFetch},
+	{path: "data.visionarena.hf_data_files", use: idle, open: true, about: noFetch},
+	{path: "data.visionarena.num_rows", use: idle, about: "no picture and no text is sent twice"},
+	{path: "data.visionarena.max_images_per_request", use: works, about: "`workload.images.count`: pictures of our own, in place of those that would be fetched; 1"},
+	{path: "data.visionarena.insertion_point", use: works, about: "`workload.images.place`: 0 is before the text, 1 behind it; 0"},
 
 	{path: "load.type", use: works, about: "see the table of load types"},
 	{path: "load.interval", use: works, about: "`gap` of every stage but the first; 1 s"},
@@ -86,13 +91,18 @@ var keys = []key{
 	{path: "load.stages[].session_rate", use: refused, about: noReplay},
 	{path: "load.stages[].num_sessions", use: refused, about: noReplay},
 	{path: "load.stages[].timeout", use: refused, about: noReplay},
-	{path: "load.sweep", use: refused, open: true, about: "the search for the rate that a server bears is to be a verb of its own, tare sweep", hint: "give the rates as stages"},
+	{path: "load.sweep.type", use: works, about: "steps of closed stages: linear by equal differences, geometric by equal factors; a rate is not searched for"},
+	{path: "load.sweep.num_requests", use: idle, about: noSearch},
+	{path: "load.sweep.timeout", use: idle, about: noSearch},
+	{path: "load.sweep.num_stages", use: works, about: "number of stages, from `concurrency` 1 to num_workers × worker_max_concurrency where both are given, or else 128; 5"},
+	{path: "load.sweep.stage_duration", use: works, about: "`duration` of each; 180"},
+	{path: "load.sweep.saturation_percentile", use: idle, about: noSearch},
 	{path: "load.num_workers", use: idle, about: "there are no workers: event loops share the cores, see client.loops"},
 	{path: "load.worker_max_concurrency", use: works, about: "`max_in_flight` of a load with rates, times num_workers where that is given; without, there is no limit"},
 	{path: "load.worker_max_tcp_connections", use: idle, about: "there is a connection for each request in flight"},
 	{path: "load.trace.file", use: works, about: "`workload.trace.file`: the times; data.trace must be the same file"},
 	{path: "load.trace.format", use: works, about: "`workload.trace.format`: AzurePublicDataset is azure"},
-	{path: "load.circuit_breakers", use: refused, about: noBreaker, hint: "leave them out"},
+	{path: "load.circuit_breakers", use: idle, open: true, about: noBreaker},
 	{path: "load.request_timeout", use: works, about: "`target.timeout`; 300 s, as there"},
 	{path: "load.lora_traffic_split[].name", use: works, about: "`name` and `model` of a class"},
 	{path: "load.lora_traffic_split[].split", use: works, about: "`weight` of a class"},
@@ -123,7 +133,7 @@ var keys = []key{
 	{path: "storage.google_cloud_storage", use: idle, open: true, about: noUpload},
 	{path: "storage.simple_storage_service", use: idle, open: true, about: noUpload},
 
-	{path: "circuit_breakers", use: refused, open: true, about: noBreaker, hint: "leave them out"},
+	{path: "circuit_breakers", use: idle, open: true, about: noBreaker},
 }
 
 // find returns the key of a path, or the one around it that takes any; inside says that the path is that of a section.

@@ -35,8 +35,13 @@ func (c *converter) distribution(n *node, path string) (text string, ok bool) {
 			return whole(min(max(d.mean, d.min), d.max)), true
 		}
 		return fmt.Sprintf("%s(%s,%s,%s)", d.family, plain(d.mean), plain(d.deviation), limits), true
+	case "skew_normal":
+		c.note(n, path, "is a skew-normal distribution of that mean and std_dev, of shape skew")
+		return fmt.Sprintf("skewnormal(%s,%s,%s,%s)", plain(d.mean), plain(d.deviation), plain(d.skew), limits), true
+	case "poisson":
+		return fmt.Sprintf("poisson(%s,%s)", plain(d.mean), limits), true
 	}
-	c.fault(n, path+".type", fmt.Sprintf("%s is refused: lengths are not drawn so", d.family), "normal, lognormal, uniform and fixed are")
+	c.fault(n, path+".type", fmt.Sprintf("must be one of normal, skew_normal, lognormal, uniform, poisson, fixed, got %q", d.family), "")
 	return "", false
 }
 
@@ -44,6 +49,7 @@ func (c *converter) distribution(n *node, path string) (text string, ok bool) {
 type shape struct {
 	family                    string
 	min, max, mean, deviation float64
+	skew                      float64
 }
 
 func (c *converter) shape(n *node, path string) (d shape, ok bool) {
@@ -63,12 +69,12 @@ func (c *converter) shape(n *node, path string) (d shape, ok bool) {
 			return otherwise
 		}
 		v, ok := child.number()
-		if !ok || math.IsNaN(v) || v < 0 || v > 1e12 {
+		if !ok || math.IsNaN(v) || v < 0 && name != "skew" || math.Abs(v) > 1e12 {
 			c.fault(child, path+"."+name, fmt.Sprintf("must be a number of 0 or more, got %q", child.text), "")
 		}
 		return v
 	}
-	d = shape{"normal", number("min", 10), number("max", 1024), number("mean", 512), number("std_dev", 200)}
+	d = shape{"normal", number("min", 10), number("max", 1024), number("mean", 512), number("std_dev", 200), number("skew", 0)}
 	if t := n.child("type"); t != nil {
 		d.family = t.text
 	}
@@ -113,6 +119,25 @@ func most(n *node, otherwise float64) float64 {
 		return d.mean
 	}
 	return d.max
+}
+
+// mean is the mean of a value before min and max cut it; 0 where it cannot be read.
+func mean(n *node, otherwise float64) float64 {
+	if n == nil {
+		return otherwise
+	}
+	if v, ok := n.number(); ok {
+		return v
+	}
+	var quiet converter
+	d, ok := quiet.shape(n, "")
+	switch {
+	case !ok:
+		return 0
+	case d.family == "uniform":
+		return (max(1, d.min) + d.max) / 2
+	}
+	return d.mean
 }
 
 func whole(v float64) string { return strconv.FormatFloat(math.Round(v), 'f', 0, 64) }

@@ -14,7 +14,8 @@ func (c *converter) load() {
 		c.note(n, "load.trace", "has no effect without load.type trace_replay")
 	}
 	kind := c.choice("load.type", "constant", "constant", "poisson", "trace_replay", "concurrent", "trace_session_replay")
-	if n := c.get("load.sweep"); n != nil && !n.idle() {
+	if n := c.get("load.sweep"); !n.idle() {
+		c.sweep(kind)
 		return
 	}
 	switch kind {
@@ -82,10 +83,7 @@ func (c *converter) stages(make func(stage *node, theirs, ours string)) {
 		c.fault(n, path, "must be a list of stages, and is none", "")
 		return
 	}
-	gap, ok := "1s", true
-	if n := c.get("load.interval"); n != nil {
-		gap, ok = c.seconds(n, "load.interval")
-	}
+	gap := c.interval()
 	for i, stage := range n.list {
 		theirs, ours := fmt.Sprintf("%s[%d]", path, i), fmt.Sprintf("load.stages[%d].", i)
 		if stage == nil || !stage.isMap {
@@ -93,7 +91,7 @@ func (c *converter) stages(make func(stage *node, theirs, ours string)) {
 			continue
 		}
 		make(stage, theirs, ours)
-		if i > 0 && ok {
+		if i > 0 {
 			c.set(ours+"gap", gap, c.get("load.interval"))
 		}
 	}
@@ -114,7 +112,7 @@ func (c *converter) rates() {
 			c.fault(stage, theirs, fmt.Sprintf("has no request: rate × duration is %v", rate*duration), "")
 			return
 		}
-		requests, whole := c.sessions(n, stage, theirs+".duration")
+		requests, whole := c.conversationsOf(n, stage, theirs+".duration")
 		if !whole {
 			return
 		}
@@ -124,6 +122,71 @@ func (c *converter) rates() {
 			c.set(ours+"max_in_flight", strconv.Itoa(limit), c.get("load.worker_max_concurrency"))
 		}
 	})
+}
+
+// sweep is closed stages, from one request in flight to many: what the last ones get done is what the server bears. There, a burst is
+// sent first, and open stages follow of rates up to what it is taken to say.
+func (c *converter) sweep(kind string) {
+	const path = "load.sweep"
+	n := c.get(path)
+	if kind != "constant" && kind != "poisson" {
+		c.fault(n, path, "does not go with load.type "+kind, "leave it out")
+		return
+	}
+	form := c.choice(path+".type", "", "geometric", "linear")
+	stages, ok := c.countAt(n, path, "num_stages", 5)
+	seconds, both := c.countAt(n, path, "stage_duration", 180)
+	if form == "" || !ok || !both {
+		return
+	}
+	most := 128.0
+	if limit := c.limit(); limit > 0 {
+		most = float64(limit)
+	}
+	level := 0.0
+	for i := range int(stages) {
+		part := 1.0
+		if stages > 1 {
+			part = float64(i) / (stages - 1)
+		}
+		next := math.Round(1 + part*(most-1))
+		if form == "geometric" {
+			next = math.Round(math.Pow(most, part))
+		}
+		level = max(level+1, next)
+		stage := fmt.Sprintf("load.stages[%d].", i)
+		c.set(stage+"concurrency", whole(level), n)
+		c.set(stage+"duration", whole(seconds)+"s", n)
+		if i > 0 {
+			c.set(stage+"gap", c.interval(), c.get("load.interval"))
+		}
+	}
+	c.note(n, path, fmt.Sprintf("is %v closed stages, from 1 to %v requests in flight: no rate is searched for, the last ones show what the server bears", stages, level))
+}
+
+// countAt reads a whole number of 1 or more and at most 1000, which a section may leave out.
+func (c *converter) countAt(n *node, path, name string, otherwise float64) (v float64, ok bool) {
+	child := n.child(name)
+	if child == nil {
+		return otherwise, true
+	}
+	if v, ok = child.number(); !ok || v < 1 || v != math.Trunc(v) || v > 1e6 || name == "num_stages" && v > 1000 {
+		c.fault(child, path+"."+name, fmt.Sprintf("must be a whole number of 1 or more, got %q", child.text), "")
+		return 0, false
+	}
+	return v, true
+}
+
+// interval is the time between two stages.
+func (c *converter) interval() string {
+	n := c.get("load.interval")
+	if n == nil {
+		return "1s"
+	}
+	if gap, ok := c.seconds(n, "load.interval"); ok {
+		return gap
+	}
+	return "0s" // said already
 }
 
 // limit is the admission limit of a load with rates; 0 for none.
@@ -155,7 +218,7 @@ func (c *converter) levels() {
 		if !ok || !both {
 			return
 		}
-		if requests, whole := c.sessions(n, stage, theirs+".num_requests"); whole {
+		if requests, whole := c.conversationsOf(n, stage, theirs+".num_requests"); whole {
 			c.set(ours+"concurrency", strconv.FormatFloat(level, 'f', -1, 64), stage.child("concurrency_level"))
 			c.set(ours+"requests", strconv.FormatFloat(requests, 'f', -1, 64), stage.child("num_requests"))
 		}

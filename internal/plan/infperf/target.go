@@ -11,6 +11,10 @@ import (
 // target says whom the load goes to.
 func (c *converter) target() {
 	kind := c.choice("api.type", "completion", "completion", "chat", "anthropic_messages")
+	if c.rendered() && kind == "completion" {
+		kind = "chat"
+		c.note(c.get("data.use_chat_template"), "data.use_chat_template", "prompts go to the endpoint openai-chat, where the server puts its template around them")
+	}
 	endpoint := map[string]string{"completion": "openai-completions", "chat": "openai-chat", "anthropic_messages": "anthropic-messages"}[kind]
 	if c.text("data.type", "") == "conversation_replay" && kind == "completion" {
 		endpoint = "openai-chat"
@@ -88,6 +92,40 @@ func (c *converter) ignoreEOS(kind string) {
 		c.set("workload.ignore_eos", strconv.FormatBool(ignore), n)
 	} else if n != nil && ignore {
 		c.note(n, "server.ignore_eos", "is not sent with anthropic_messages")
+	}
+}
+
+// rendered says that prompts are to be within the model's chat template.
+func (c *converter) rendered() bool {
+	return c.text("data.type", "mock") == "random" && c.truth("data.use_chat_template", false)
+}
+
+// answers says what form answers are to have, and how requests name their sessions.
+func (c *converter) answers() {
+	const path = "api.response_format"
+	n := c.get(path)
+	chat := c.text("api.type", "completion") == "chat"
+	switch kind := c.text(path+".type", "json_schema"); {
+	case n.idle():
+	case !chat:
+		c.note(n, path, "has no effect without api.type chat, as there")
+	case kind == "json_object":
+		c.set("target.response_format", `{"type":"json_object"}`, n)
+	case kind == "json_schema":
+		form := append([]byte(`{"type":"json_schema","json_schema":{"name":`), n.child("name").jsonOr(`"structured_output"`)...)
+		form = append(append(form, `,"schema":`...), n.child("json_schema").jsonOr(`{}`)...)
+		c.set("target.response_format", string(append(form, `}}`...)), n)
+	default:
+		c.fault(n.child("type"), path+".type", fmt.Sprintf("must be one of json_schema, json_object, got %q", kind), "")
+	}
+	c.pass("target.session_header", "api.session_id_header_key")
+	const token = "api.session_token_header_key"
+	switch n := c.get(token); {
+	case n.idle():
+	case c.sessions():
+		c.fault(n, token, "is refused: headers of replies are not sent back", "leave it out; api.session_id_header_key keeps sessions together")
+	default:
+		c.note(n, token, "has no effect: every session is a request")
 	}
 }
 

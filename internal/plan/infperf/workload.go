@@ -32,9 +32,7 @@ func (c *converter) workload() {
 			c.fault(c.get("data.type"), "data.type", kind+" is refused: "+noReplay, "")
 		}
 	case "visionarena":
-		if c.get("data.visionarena").idle() {
-			c.fault(c.get("data.type"), "data.type", kind+" is refused: "+noFetch, "")
-		}
+		c.pictures()
 	}
 }
 
@@ -84,6 +82,9 @@ func (c *converter) words(text string) {
 	if file := c.tokenizer(); file != "" {
 		c.set("workload.tokenizer", file, n)
 		c.set("workload.text", text, c.get("data.type"))
+		if c.rendered() {
+			c.template(n)
+		}
 		return
 	}
 	why := "no tokenizer is given"
@@ -103,6 +104,18 @@ func (c *converter) tokenizer() string {
 		return inner
 	}
 	return path
+}
+
+// template counts the tokens of the chat template that lies beside the tokenizer.
+func (c *converter) template(tokenizer *node) {
+	folder := strings.TrimSuffix(tokenizer.text, "/")
+	for _, name := range []string{"/chat_template.jinja", "/tokenizer_config.json"} {
+		if c.around.Exists(folder + name) {
+			c.set("workload.chat_template", folder+name, tokenizer)
+			return
+		}
+	}
+	c.note(c.get("data.use_chat_template"), "data.use_chat_template", folder+" has no chat template: its tokens are not counted")
 }
 
 func (c *converter) needed(key, path string) {
@@ -200,49 +213,75 @@ func (c *converter) conversations() {
 	}
 	c.optional("workload.input_tokens", section+".input_tokens_per_turn", "512")
 	c.optional("workload.output_tokens", section+".output_tokens_per_turn", "256")
-	switch turns := c.turns(); {
-	case turns == 0:
-		c.fault(c.get(section+".turns_per_conversation"), section+".turns_per_conversation", "must be one number: the load counts turns there and conversations here", "write {type: fixed, mean: N}; workload.conversation.turns draws them")
-	default:
-		c.set("workload.conversation.turns", strconv.Itoa(turns), c.get(section+".turns_per_conversation"))
-		c.toolTime(section+".tool_call_latency_sec", turns)
-		c.roomFor(section, turns)
+	c.optional("workload.conversation.turns", section+".turns_per_conversation", "10")
+	if n := c.get(section + ".dynamic_system_prompt_len"); n != nil {
+		c.lengths("workload.conversation.system_tokens", n, section+".dynamic_system_prompt_len")
 	}
+	turns := most(c.get(section+".turns_per_conversation"), 10)
+	c.toolTime(section+".tool_call_latency_sec", turns)
+	c.roomFor(section, turns)
 	c.words("random")
 }
 
-// turns are those of every conversation; 0 where they differ, or there are none.
-func (c *converter) turns() int {
-	const path = "data.conversation_replay.turns_per_conversation"
-	n := c.get(path)
-	if n == nil {
-		return 10
-	}
-	text, ok := fixedOf(n)
-	if !ok {
-		return 0
-	}
-	return text
+// sessions says that requests are turns of sessions.
+func (c *converter) sessions() bool {
+	return slices.Contains([]string{"conversation_replay", "otel_trace_replay", "weka_trace_replay"}, c.text("data.type", ""))
 }
 
-// sessions are so many conversations as n turns make, where requests are turns.
-func (c *converter) sessions(n float64, stage *node, path string) (sessions float64, ok bool) {
+// conversationsOf is how many conversations make n requests, where requests are turns.
+func (c *converter) conversationsOf(n float64, stage *node, path string) (conversations float64, ok bool) {
 	if c.text("data.type", "") != "conversation_replay" {
 		return n, true
 	}
-	turns := float64(c.turns())
-	switch {
-	case turns == 0:
-		return 0, false // said once, where the turns are
-	case math.Mod(n, turns) != 0:
-		c.fault(stage, path, fmt.Sprintf("makes %v requests, which is no number of conversations of %v turns", n, turns), "conversations are sent whole here")
-		return 0, false
+	turns := mean(c.get("data.conversation_replay.turns_per_conversation"), 10)
+	if turns < 1 {
+		return 0, false // said where the turns are
 	}
-	return n / turns, true
+	conversations = max(1, math.Round(n/turns))
+	if conversations*turns != n {
+		c.note(stage, path, fmt.Sprintf("%v requests are %v whole conversations of %v turns in the mean", n, conversations, turns))
+	}
+	return conversations, true
+}
+
+// pictures are requests with pictures of our own, where there a data set would be fetched.
+func (c *converter) pictures() {
+	const section = "data.visionarena"
+	count := "1"
+	if n := c.get(section + ".max_images_per_request"); n != nil {
+		count = n.text
+	}
+	c.set("workload.images.count", count, c.get(section+".max_images_per_request"))
+	c.place(section + ".insertion_point")
+	c.set("workload.input_tokens", "64", c.get("data.type"))
+	c.set("workload.output_tokens", "30", c.get("data.type"))
+	if c.text("api.type", "completion") == "completion" {
+		c.fault(c.get("data.type"), "data.type", "visionarena needs api.type chat", "")
+	}
+	c.note(c.get("data.type"), "data.type", "visionarena is not fetched: each request has pictures of our own beside 64 words; workload.images sets their size")
+	c.words("random")
+}
+
+// place says where pictures stand; anywhere there, before or behind the text here.
+func (c *converter) place(path string) {
+	n := c.get(path)
+	at, ok := n.number()
+	switch {
+	case n != nil && n.single && !ok || ok && (at < 0 || at > 1):
+		c.fault(n, path, fmt.Sprintf("must be a number within 0 and 1, got %q", n.text), "")
+		return
+	case n != nil && (!ok || at != 0 && at != 1):
+		c.note(n, path, "is before the text: pictures stand before it or behind it here")
+	}
+	place := "before"
+	if at == 1 {
+		place = "behind"
+	}
+	c.set("workload.images.place", place, n)
 }
 
 // toolTime is the pause between a reply and the next turn.
-func (c *converter) toolTime(path string, turns int) {
+func (c *converter) toolTime(path string, turns float64) {
 	n := c.get(path)
 	if n == nil || turns < 2 {
 		return
@@ -259,7 +298,7 @@ func (c *converter) toolTime(path string, turns int) {
 }
 
 // roomFor refuses a limit that a conversation may come to, as nothing is cut.
-func (c *converter) roomFor(section string, turns int) {
+func (c *converter) roomFor(section string, turns float64) {
 	n := c.get(section + ".max_model_len")
 	limit, ok := n.number()
 	if !ok {
@@ -271,7 +310,7 @@ func (c *converter) roomFor(section string, turns int) {
 	}
 	each := most(c.get(section+".input_tokens_per_turn"), 512) + most(c.get(section+".output_tokens_per_turn"), 256)
 	const margin = 200
-	if whole := system + float64(turns)*each; whole > limit-margin {
+	if whole := system + turns*each + most(c.get(section+".dynamic_system_prompt_len"), 0); whole > limit-margin {
 		c.fault(n, section+".max_model_len", fmt.Sprintf("is refused: a conversation may have %v tokens, and histories are not cut", whole), "make turns fewer or shorter")
 	}
 }
