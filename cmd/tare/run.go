@@ -237,9 +237,14 @@ func (l load) manifest(ctx context.Context, env record.Environment) (*record.Man
 	if err != nil {
 		return nil, err
 	}
+	sum, err := plan.SelfTest(ctx)
+	if err != nil {
+		return nil, err
+	}
 	t := l.plan.Spec.Masked().Target
 	return &record.Manifest{
-		Schema: record.ManifestSchema, Tool: record.ThisTool(), Spec: spec, Env: env, Plan: ids, Admission: l.admission, Workload: l.asked(),
+		Generator: &record.Generator{SHA256: sum, Golden: plan.GeneratorGolden},
+		Schema:    record.ManifestSchema, Tool: record.ThisTool(), Spec: spec, Env: env, Plan: ids, Admission: l.admission, Workload: l.asked(),
 		Target: record.Target{URL: t.URL, Servers: t.URLs(), Model: t.Model, Endpoint: t.Endpoint, Stream: t.Stream, HTTP: t.HTTP, Insecure: t.Insecure},
 	}, nil
 }

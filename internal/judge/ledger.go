@@ -210,7 +210,7 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 	m := l.manifest
 	s := &Summary{Schema: SummarySchema, Stages: []Part{}, spec: leavesOf(m.Spec)}
 	e := &verdict.Evidence{Client: m.Client, Admission: m.Admission, Clock: m.Clock, Loops: m.Loops, State: m.State, CPUs: m.Env.CPUs, Recorded: l.recorded, Duplicates: l.duplicates,
-		Health: l.health, PlanIDs: m.Plan, FixedLength: l.spec.Workload.IgnoreEOS, Workload: l.workloadEvidence()}
+		Health: l.health, PlanIDs: m.Plan, Generator: m.Generator, FixedLength: l.spec.Workload.IgnoreEOS, Workload: l.workloadEvidence()}
 	total := newAccount(len(l.table))
 	var all sum
 	for i, stage := range m.Stages {

@@ -36,6 +36,7 @@ func TestTheWorkloadIsHeldAgainstWhatTheServerCounted(t *testing.T) {
 		class      verdict.Class
 		measured   string
 	}{
+		{name: "no self-test", gate: "W2", level: verdict.Unobservable, class: verdict.Valid},
 		{name: "no file", gate: "W3", level: verdict.NotApplicable, class: verdict.Valid},
 		{name: "a file with its hash", spec: exact, gate: "W3", level: verdict.CertifiedLevel, class: verdict.Valid, measured: "1 files"},
 		{name: "a file without", spec: `{"workload":{"dataset":{"file":"a.json"}}}`, gate: "W3", level: verdict.Failed, class: verdict.InvalidWorkload, measured: "dataset.file"},
@@ -92,6 +93,16 @@ func TestTheWorkloadIsHeldAgainstWhatTheServerCounted(t *testing.T) {
 				t.Errorf("class: got %s (%s), want %s", s.Verdict.Class, s.Verdict.Reason, c.class)
 			}
 		})
+	}
+}
+
+func TestAGeneratorThatMakesOtherPlansCondemnsTheRun(t *testing.T) {
+	for sum, want := range map[string]verdict.Class{"abc": verdict.Valid, "abd": verdict.InvalidWorkload} {
+		m := twoStages()
+		m.Generator = &record.Generator{SHA256: sum, Golden: "abc"}
+		if s := judged(t, m, requests(nil), nil); s.Verdict.Class != want {
+			t.Errorf("%s: got %s (%s), want %s", sum, s.Verdict.Class, s.Verdict.Reason, want)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ type Manifest struct {
 	Tool      Tool            `json:"tool"`
 	Spec      json.RawMessage `json:"spec"` // the effective spec, without secrets
 	Plan      PlanIDs         `json:"plan"`
+	Generator *Generator      `json:"generator,omitempty"` // none in runs older than its self-test
 	Workload  *Workload       `json:"workload,omitempty"`
 	Stages    []Stage         `json:"stages"`
 	Target    Target          `json:"target"`
@@ -57,6 +58,12 @@ type PlanIDs struct {
 	ContentID string `json:"content_id,omitempty"` // SHA-256 over the request bodies
 	Requests  int64  `json:"requests"`             // requests the hashes cover
 	Complete  bool   `json:"complete"`             // the hashes cover the whole plan
+}
+
+// Generator is what the self-test of what makes plans came to, before the run.
+type Generator struct {
+	SHA256 string `json:"sha256"` // over the requests of its plans
+	Golden string `json:"golden"` // what it is with this version, on every machine
 }
 
 // Stage is one part of the load with its own rate or concurrency. Offsets are from the start of the run.

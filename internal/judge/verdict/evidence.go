@@ -18,7 +18,8 @@ type Evidence struct {
 	Health      []record.Health // none in a run directory without the file
 	Queues      []Queue         // of loops with a thread of their own and kernel stamps
 	PlanIDs     record.PlanIDs
-	FixedLength bool // replies were to go on to their planned length
+	Generator   *record.Generator // nil when it was not tested
+	FixedLength bool              // replies were to go on to their planned length
 	Workload    Workload
 
 	Planned    int64 // requests of all stages, warm-up included

@@ -82,6 +82,7 @@ func rules() []rule {
 			"something other than its own queue stopped the client: other processes, a suspended machine", "", models},
 		{"C14", "correction", "latencies from due and from send both stand in the report", "", InvalidStats, eachStage(corrected)},
 		{"W1", "plan ids", "the hashes of the plan cover it whole", "let the run end by itself", InvalidWorkload, planIDs},
+		{"W2", "generator", "the self-test of what makes plans gave the hash of this version", "the same seed makes another plan here than elsewhere: report it, with the manifest", InvalidWorkload, generator},
 		{"W3", "files", "the files that the plan was made of have their hashes in the manifest", "keep the run directory, and report it", InvalidWorkload, files},
 		{"W4", "arrivals", "dispersion of the counts sent over 1, 10 and 60 s = that planned, ± " + arrivalLimits.valid.spell(plain) + "; certified ± " + arrivalLimits.certified.spell(plain),
 			"the client could not keep the pattern: lower the rate or give it more cores; longer stages show it better", InvalidWorkload, eachStage(arrivals)},

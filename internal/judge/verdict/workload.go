@@ -42,6 +42,17 @@ type Cache struct {
 	Known    bool    // that is known
 }
 
+func generator(e *Evidence) []finding {
+	switch g := e.Generator; {
+	case g == nil:
+		return []finding{{level: Unobservable, measured: "the self-test was not made"}}
+	case g.SHA256 != g.Golden:
+		return []finding{{level: Failed, measured: fmt.Sprintf("%.12s, not %.12s", g.SHA256, g.Golden)}}
+	default:
+		return []finding{{level: CertifiedLevel, measured: fmt.Sprintf("%.12s", g.SHA256)}}
+	}
+}
+
 func files(e *Evidence) []finding {
 	w := &e.Workload
 	if len(w.Files) == 0 {
