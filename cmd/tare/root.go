@@ -19,14 +19,15 @@ A run writes a directory of facts; every number is computed from that directory.
   tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s
   tare run -f spec.yaml --out runs/today
   tare report runs/today
-  tare verify runs/today`,
+  tare verify runs/today
+  tare compare runs/before runs/after`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.Version = toolLine()
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newRun(), newPlan(), newCalibrate(), newBias(), newProbe(), newReport(), newVerify(), newSim(), newDemo(), newSpec(), newVersion(), newExitCodes())
+	root.AddCommand(newRun(), newPlan(), newCalibrate(), newBias(), newProbe(), newReport(), newVerify(), newCompare(), newSim(), newDemo(), newSpec(), newVersion(), newExitCodes())
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if !c.Runnable() && c.HasSubCommands() {

@@ -3,7 +3,7 @@ package arch
 // imports is the whole table of who may import whom inside the module. A package that is not here fails the test: deciding
 // where it stands comes before writing it. Test files are free.
 var imports = map[string][]string{
-	"cmd/tare": {"internal/drive", "internal/drive/calibrate", "internal/drive/dialect", "internal/drive/probe", "internal/judge", "internal/judge/stats", "internal/judge/verdict", "internal/plan", "internal/plan/infperf", "internal/record", "internal/report", "internal/sim"},
+	"cmd/tare": {"internal/drive", "internal/drive/calibrate", "internal/drive/dialect", "internal/drive/probe", "internal/judge", "internal/judge/compare", "internal/judge/stats", "internal/judge/verdict", "internal/plan", "internal/plan/infperf", "internal/record", "internal/report", "internal/sim"},
 
 	"internal/plan":          {"internal/plan/dataset", "internal/plan/draw", "internal/plan/input", "internal/plan/schedule", "internal/plan/store", "internal/plan/tokenizer", "internal/plan/tokenizer/chat", "internal/plan/trace", "internal/plan/workload"},
 	"internal/plan/infperf":  {"internal/plan"},
@@ -29,12 +29,13 @@ var imports = map[string][]string{
 	"internal/record": {},
 
 	"internal/judge":         {"internal/judge/bias", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
+	"internal/judge/compare": {"internal/judge", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
 	"internal/judge/measure": {"internal/judge/stats", "internal/record"},
 	"internal/judge/stats":   {},
 	"internal/judge/bias":    {},
 	"internal/judge/verdict": {"internal/judge/measure", "internal/judge/stats", "internal/record"},
 
-	"internal/report": {"internal/judge", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
+	"internal/report": {"internal/judge", "internal/judge/compare", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
 
 	"internal/sim":  {}, // the truth must not share our errors
 	"internal/arch": {},

@@ -174,3 +174,12 @@ func Holm(p []float64) []float64 {
 	}
 	return corrected
 }
+
+// LeastP is the smallest two-sided p-value that MannWhitney can come to: that of n values all below m others.
+func LeastP(n, m int) float64 {
+	ways := 1.0
+	for i := 1; i <= n; i++ {
+		ways *= float64(m+i) / float64(i)
+	}
+	return min(2/ways, 1)
+}
