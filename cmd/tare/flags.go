@@ -106,6 +106,12 @@ var specFlags = []specFlag{
 	{name: "procs", key: "client.procs", kind: "n", usage: "GOMAXPROCS; 0 to choose"},
 	{name: "connections", key: "client.connections", kind: "n", usage: "connections made before the start; 0 to choose"},
 	{name: "spin", key: "client.spin", kind: "duration", usage: "busy wait before each due time, to send more exactly; costs a core for the whole run"},
+	{name: "metrics-url", key: "server_metrics.urls", kind: "'URL …'", usage: "the servers' metrics, in place of /metrics of each; off for none"},
+	{name: "metrics-exporter", key: "server_metrics.exporters", kind: "'URL …'", usage: "metrics beside the servers: DCGM, AMD"},
+	{name: "metrics-prometheus", key: "server_metrics.prometheus", kind: "URL", usage: "a Prometheus server that has them"},
+	{name: "metrics-matchers", key: "server_metrics.matchers", kind: "labels", usage: "whose series are those of the servers: 'job=\"vllm\"'"},
+	{name: "metrics-token", key: "server_metrics.token", kind: "env:NAME", usage: "bearer token for these URLs: env:NAME or file:PATH"},
+	{name: "metrics-every", key: "server_metrics.every", kind: "duration", usage: "time between two samples of them"},
 	{name: "out", key: "out", kind: "dir", usage: "run directory; a new one under ./runs when left out"},
 }
 

@@ -102,12 +102,7 @@ func probeConfig(spec plan.Spec) (cfg probe.Config, warnings []string, err error
 	if err != nil {
 		return probe.Config{}, nil, err
 	}
-	own, _, _ := strings.Cut(get.Dialect.Path(), "?")
-	path, _, _ := strings.Cut(get.Path, "?")
-	base, under := strings.CutSuffix(path, own)
-	if !under {
-		base = "" // a path of its own: the server's others are not below it
-	}
+	base := basePath(get.Path, get.Dialect.Path())
 	warnings = t.warnings
 	if n := len(t.servers); n > 1 {
 		warnings = append(warnings, fmt.Sprintf("of %d servers the first is probed", n))

@@ -161,6 +161,9 @@ func freezeLoad(spec plan.Spec, freeze func(plan.Spec, []string) (*plan.Plan, di
 	if err != nil {
 		return load{}, err
 	}
+	if err := t.follow(spec.ServerMetrics, bare.Path()); err != nil {
+		return load{}, err
+	}
 	p, d, err := freeze(spec, t.secrets)
 	return load{plan: p, dialect: d, target: t}, err
 }
@@ -288,6 +291,10 @@ func (l load) drive(ctx context.Context, dir string, m *record.Manifest, show *d
 		return false, errors.Join(fmt.Errorf("create health file: %w", err), log.Close(), abandonRunDir(dir))
 	}
 	cfg.Health = health
+	server, err := l.follow(dir, &cfg)
+	if err != nil {
+		return false, errors.Join(err, log.Close(), health.Close(), abandonRunDir(dir))
+	}
 	started := false
 	cfg.Ready = func(m *record.Manifest) error {
 		started = true
@@ -295,7 +302,7 @@ func (l load) drive(ctx context.Context, dir string, m *record.Manifest, show *d
 	}
 	runErr := drive.Run(ctx, cfg, l.plan, l.dialect, log, m)
 	show.clear()
-	closeErr := errors.Join(log.Close(), health.Close())
+	closeErr := errors.Join(log.Close(), health.Close(), server.Close())
 	if !started {
 		return false, errors.Join(l.explained(runErr), closeErr, abandonRunDir(dir))
 	}

@@ -35,8 +35,10 @@ func abandonRunDir(dir string) error {
 	if err := os.Remove(filepath.Join(dir, record.ExchangesFile)); err != nil {
 		return fmt.Errorf("clear run directory: %w", err)
 	}
-	_ = os.Remove(filepath.Join(dir, record.HealthFile)) // need not be there
-	os.Remove(dir)                                       // stays when it holds something else
+	for _, name := range []string{record.HealthFile, record.ServerFile} {
+		_ = os.Remove(filepath.Join(dir, name)) // need not be there
+	}
+	os.Remove(dir) // stays when it holds something else
 	return nil
 }
 

@@ -54,6 +54,7 @@ func TestARunSpeaksToEachService(t *testing.T) {
 			spec.Target.Template = plan.Template{Path: "/v9/say?x=1", Body: `{"q":{{prompt}}}`, Text: "/t", Finish: "/why", Framing: plan.FramingLines}
 		}
 		spec.Load.Concurrency, spec.Load.Requests, spec.Out = 2, 6, filepath.Join(t.TempDir(), "out")
+		spec.ServerMetrics.URLs = plan.MetricsOff
 		l, err := newLoad(spec)
 		if err != nil {
 			t.Fatal(err)

@@ -15,13 +15,15 @@ import (
 
 	"tare/internal/drive"
 	"tare/internal/drive/dialect"
+	"tare/internal/drive/scrape"
 	"tare/internal/plan"
 )
 
 // target is the servers of a spec as the drive needs them.
 type target struct {
 	servers []drive.Server
-	secrets []string // never to be printed or written
+	secrets []string       // never to be printed or written
+	scrape  *scrape.Config // of the servers' own metrics, without where it is written; nil for none
 
 	warnings []string
 }

@@ -99,8 +99,8 @@ func TestSecretsFromFilesReachNoRecord(t *testing.T) {
 	dir, text := reported(t, spec)
 	all := []byte(text)
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(files) != 6 {
-		t.Fatalf("got %q, %v, want six files", files, err)
+	if err != nil || len(files) != 7 {
+		t.Fatalf("got %q, %v, want seven files", files, err)
 	}
 	for _, f := range files {
 		b, err := os.ReadFile(f)

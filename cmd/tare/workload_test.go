@@ -37,6 +37,7 @@ func sendTo(t *testing.T, loops int) sent {
 	spec := plan.Defaults()
 	spec.Target.URL, spec.Target.Model, spec.Target.APIKeyEnv = server.URL, "m", ""
 	spec.Load.Rate, spec.Load.Requests, spec.Load.Seed = 400, 120, 11
+	spec.ServerMetrics.URLs = plan.MetricsOff
 	spec.Client.Loops, spec.Out = loops, t.TempDir()+"/run"
 	spec.Workload.Text, spec.Workload.Tokenizer, spec.Workload.InputTokens = plan.TextMarkov, plan.TokenizerEmbedded, "uniform(10,80)"
 	spec.Workload.Prefix.Groups, spec.Workload.Prefix.Tokens, spec.Workload.SystemTokens = 3, 16, 8

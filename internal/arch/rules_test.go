@@ -3,7 +3,7 @@ package arch
 // imports is the whole table of who may import whom inside the module. A package that is not here fails the test: deciding
 // where it stands comes before writing it. Test files are free.
 var imports = map[string][]string{
-	"cmd/tare": {"internal/drive", "internal/drive/calibrate", "internal/drive/dialect", "internal/drive/probe", "internal/judge", "internal/judge/compare", "internal/judge/stats", "internal/judge/verdict", "internal/plan", "internal/plan/infperf", "internal/record", "internal/report", "internal/sim"},
+	"cmd/tare": {"internal/drive", "internal/drive/calibrate", "internal/drive/dialect", "internal/drive/probe", "internal/drive/scrape", "internal/judge", "internal/judge/compare", "internal/judge/stats", "internal/judge/verdict", "internal/plan", "internal/plan/infperf", "internal/record", "internal/report", "internal/sim"},
 
 	"internal/plan":          {"internal/plan/dataset", "internal/plan/draw", "internal/plan/input", "internal/plan/schedule", "internal/plan/store", "internal/plan/tokenizer", "internal/plan/tokenizer/chat", "internal/plan/trace", "internal/plan/workload"},
 	"internal/plan/infperf":  {"internal/plan"},
@@ -18,10 +18,11 @@ var imports = map[string][]string{
 	"internal/plan/dataset":        {"internal/plan/draw", "internal/plan/input"},
 	"internal/plan/trace":          {"internal/plan/draw", "internal/plan/input"},
 
-	"internal/drive":           {"internal/drive/clock", "internal/drive/dialect", "internal/drive/health", "internal/drive/wire", "internal/plan", "internal/record"},
+	"internal/drive":           {"internal/drive/clock", "internal/drive/dialect", "internal/drive/health", "internal/drive/scrape", "internal/drive/wire", "internal/plan", "internal/record"},
 	"internal/drive/calibrate": {"internal/record"},
 	"internal/drive/clock":     {},
 	"internal/drive/health":    {"internal/drive/clock", "internal/record"},
+	"internal/drive/scrape":    {"internal/drive/clock", "internal/record"},
 	"internal/drive/wire":      {"internal/drive/clock"},
 	"internal/drive/dialect":   {"internal/plan", "internal/record"},
 	"internal/drive/probe":     {"internal/drive", "internal/drive/dialect", "internal/drive/wire", "internal/plan", "internal/record"},

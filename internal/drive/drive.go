@@ -22,6 +22,7 @@ import (
 	"tare/internal/drive/clock"
 	"tare/internal/drive/dialect"
 	"tare/internal/drive/health"
+	"tare/internal/drive/scrape"
 	"tare/internal/drive/wire"
 	"tare/internal/plan"
 	"tare/internal/record"
@@ -59,6 +60,8 @@ type Config struct {
 	Watch func(Progress)                              // called four times a second; may be nil
 
 	Health io.Writer // of one record.Health a second, one JSON document a line; may be nil
+
+	Scrape *scrape.Config // of what servers tell of themselves; nil for nothing
 }
 
 // Server is one server that requests go to. All of a run have TLS, or none has, and all are of one network.
@@ -93,8 +96,14 @@ func Run(ctx context.Context, cfg Config, p *plan.Plan, d dialect.Dialect, log *
 			defer kept.Close()
 		}
 	}
+	if cfg.Scrape != nil {
+		r.watch = scrape.Begin(ctx, *cfg.Scrape, r.clock)
+	}
 	senders, err := r.senders(ctx)
 	if err != nil {
+		if r.watch != nil {
+			r.watch.Abandon()
+		}
 		return err
 	}
 	r.clock.StartIn(startLead)
@@ -144,6 +153,8 @@ type run struct {
 	cut    atomic.Bool
 	began  usage
 	ended  usage
+	over   time.Duration // when the last sender had finished
+	watch  *scrape.Watch // nil for none
 	limits limits
 
 	turnsEvery time.Duration // between two looks for turns that are being made
@@ -237,7 +248,10 @@ func (r *run) carry(ctx context.Context, senders []sender, m *record.Manifest) e
 	}
 	r.began = readUsage()
 	finished := make(chan struct{})
-	var unhealthy error
+	var unhealthy, unscraped error
+	if r.watch != nil {
+		writing.Go(func() { unscraped = r.watch.Follow(r.time, finished, r.cfg.Cut) })
+	}
 	if r.cfg.Health != nil {
 		writing.Go(func() { unhealthy = health.Watch(r.clock, r.cfg.Health, finished) })
 	}
@@ -246,13 +260,15 @@ func (r *run) carry(ctx context.Context, senders []sender, m *record.Manifest) e
 		close(finished)
 	}()
 	r.attend(sending, stop, finished)
-	r.ended = readUsage()
+	r.ended, r.over = readUsage(), r.clock.Now()
 	stop(nil)
 	feeding.Wait()
 	close(r.writer.blocks)
 	writing.Wait()
-	if unhealthy != nil { // of the run's figures none needs it
-		m.Warnings = append(m.Warnings, unhealthy.Error())
+	for _, err := range []error{unhealthy, unscraped} { // of the run's own figures none needs them
+		if err != nil {
+			m.Warnings = append(m.Warnings, err.Error())
+		}
 	}
 	return errors.Join(unready, r.writer.err, r.feeder.err)
 }

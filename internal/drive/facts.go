@@ -46,7 +46,7 @@ func (r *run) client() record.Client {
 
 // conclude fills in what the run itself has brought.
 func (r *run) conclude(ctx context.Context, m *record.Manifest, senders []sender) {
-	end := r.clock.Now()
+	end := r.over
 	stopped := time.Duration(r.stopAt.Load())
 	for i := range m.Stages {
 		s := &m.Stages[i]

@@ -19,6 +19,7 @@ type timeline struct {
 	latest  []atomic.Int64 // when the last request of an open stage fell due so far, or its window passes, ns after its start
 	planned []atomic.Int64 // requests of each stage, as far as they have been made
 	over    atomic.Int64   // end of the last stage; notYet until it is known
+	changed chan struct{}  // sent on, if somebody listens, when the start or end of a stage becomes known
 }
 
 const notYet = math.MaxInt64
@@ -27,7 +28,7 @@ func newTimeline(stages []plan.Stage) *timeline {
 	n := len(stages)
 	t := &timeline{
 		stages: stages, starts: make([]atomic.Int64, n), lengths: make([]atomic.Int64, n), left: make([]atomic.Int64, n),
-		coming: make([]atomic.Int64, n), latest: make([]atomic.Int64, n), planned: make([]atomic.Int64, n),
+		coming: make([]atomic.Int64, n), latest: make([]atomic.Int64, n), planned: make([]atomic.Int64, n), changed: make(chan struct{}, 1),
 	}
 	for i, s := range stages {
 		t.starts[i].Store(notYet)
@@ -44,6 +45,12 @@ func newTimeline(stages []plan.Stage) *timeline {
 
 // open starts stage i, with its gap, after the offset at, and with it every later stage whose start follows from that.
 func (t *timeline) open(i int, at time.Duration) {
+	defer func() {
+		select {
+		case t.changed <- struct{}{}:
+		default:
+		}
+	}()
 	for ; i < len(t.stages); i++ {
 		at += t.stages[i].Gap
 		t.starts[i].Store(int64(at))
@@ -156,3 +163,19 @@ func (t *timeline) byTime(i int) bool {
 	s := &t.stages[i]
 	return s.Closed && s.Duration > 0
 }
+
+// After is the next start or end of a stage after a moment; ok is false while it is unknown.
+func (t *timeline) After(at time.Duration) (edge time.Duration, ok bool) {
+	for i := range t.stages {
+		if edge, ok = t.start(i); ok && edge > at {
+			return edge, true
+		}
+		if edge, ok = t.end(i); ok && edge > at {
+			return edge, true
+		}
+	}
+	return 0, false
+}
+
+// Changed is sent on when After may have another answer.
+func (t *timeline) Changed() <-chan struct{} { return t.changed }

@@ -38,6 +38,7 @@ func (s *Spec) check(present presence) Faults {
 	faults = append(faults, s.workloadFaults(present)...)
 	faults = append(faults, s.Load.arrivalFaults(present)...)
 	faults = append(faults, s.Client.fault()...)
+	faults = append(faults, s.ServerMetrics.faults()...)
 	return append(faults, s.Load.shapeFaults(present)...)
 }
 

@@ -496,6 +496,41 @@ var specKeys = []key[Spec]{
 	},
 
 	{
+		name: "server_metrics.urls", field: func(s *Spec) any { return &s.ServerMetrics.URLs }, loose: true,
+		about: "Pages of metrics that count for the servers, separated by spaces, or off for none. Without it, /metrics of each server of target.url, where it answers.",
+		rule:  func(s Spec) (reason, hint string) { return s.ServerMetrics.urlsFault() },
+	},
+	{
+		name: "server_metrics.exporters", field: func(s *Spec) any { return &s.ServerMetrics.Exporters }, loose: true,
+		about: "Pages of exporters beside the servers, separated by spaces: NVIDIA's DCGM, AMD's.",
+		rule:  func(s Spec) (reason, hint string) { return pagesFault(s.ServerMetrics.Exporters) },
+	},
+	{
+		name: "server_metrics.prometheus", field: func(s *Spec) any { return &s.ServerMetrics.Prometheus }, loose: true,
+		about: "Base URL of a Prometheus server that looks at the servers, in place of their pages. /api/v1/query is added.",
+		rule:  func(s Spec) (reason, hint string) { return pagesFault(s.ServerMetrics.Prometheus) },
+	},
+	{
+		name: "server_metrics.matchers", field: func(s *Spec) any { return &s.ServerMetrics.Matchers }, loose: true,
+		about: "Labels that leave only the series of these servers there, as PromQL has them: job=\"vllm\",namespace=\"a\".",
+		rule:  func(s Spec) (reason, hint string) { return s.ServerMetrics.matchersFault() },
+		hint:  `write job="vllm", without braces`,
+	},
+	{
+		name: "server_metrics.token", field: func(s *Spec) any { return &s.ServerMetrics.Token }, loose: true,
+		about: "Where the bearer token for these URLs is kept: env:NAME or file:PATH. For user and password write http://USER:PASSWORD@HOST.",
+		rule:  func(s Spec) (reason, hint string) { return s.ServerMetrics.tokenFault() },
+	},
+	{
+		name: "server_metrics.every", field: func(s *Spec) any { return &s.ServerMetrics.Every }, least: 0.1, most: month,
+		about: "Time between two samples; the edges of stages are sampled too.",
+	},
+	{
+		name: "server_metrics.timeout", field: func(s *Spec) any { return &s.ServerMetrics.Timeout }, above: true, most: 60,
+		about: "Longest time of one sample. One that takes longer is missing, and the load goes on meanwhile.",
+	},
+
+	{
 		name: "out", field: func(s *Spec) any { return &s.Out }, loose: true,
 		about: "Run directory; without it, a new one named by the time under ./runs.",
 	},

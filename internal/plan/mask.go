@@ -14,6 +14,7 @@ const mask = "***"
 // the user info of the URL.
 func (s Spec) Masked() Spec {
 	s.Target = s.Target.masked()
+	s.ServerMetrics = s.ServerMetrics.masked()
 	return s
 }
 
@@ -51,6 +52,9 @@ func maskURLs(text string) string {
 	}
 	return strings.Join(shown, " ")
 }
+
+// ShownURL returns a URL as it may be printed or stored.
+func ShownURL(text string) string { return maskURL(text) }
 
 // shown is one URL of the target as it may be printed.
 func (t Target) shown(one string) string {

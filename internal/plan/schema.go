@@ -40,6 +40,7 @@ var sectionTexts = map[string]string{
 	"workload.dataset":      "Conversations and prompts from a file.",
 	"workload.trace":        "A recording of real load.",
 	"client":                "How this machine carries the plan out.",
+	"server_metrics":        "Where the servers' own numbers are to be had.",
 }
 
 func object(about string) map[string]any {

@@ -81,7 +81,10 @@ type Spec struct {
 	Load     Load     `yaml:"load"`
 	Workload Workload `yaml:"workload"`
 	Client   Client   `yaml:"client"`
-	Out      string   `yaml:"out"` // run directory; empty for a new one named by time under ./runs
+
+	ServerMetrics ServerMetrics `yaml:"server_metrics"`
+
+	Out string `yaml:"out"` // run directory; empty for a new one named by time under ./runs
 }
 
 // Target says which server and how to speak to it.
@@ -265,7 +268,8 @@ func Defaults() Spec {
 			Prefix: Prefix{Block: 16}, Images: Images{Width: 512, Height: 512, Format: "png", Place: PlaceBehind},
 			Dataset: Dataset{Turns: "whole", Order: "file", Output: OutputRecorded}, Conversation: Conversation{Turns: "1", History: HistoryLive},
 		},
-		Client: Client{Engine: EngineAuto},
+		Client:        Client{Engine: EngineAuto},
+		ServerMetrics: ServerMetrics{Every: time.Second, Timeout: 2 * time.Second},
 	}
 	s.Load.Drain = s.Target.Timeout
 	return s

@@ -1,14 +1,9 @@
 package record
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 )
 
 // HealthFile is the name of the file in a run directory that holds one Health a line.
@@ -82,30 +77,5 @@ func (h *Health) Write(w io.Writer) error {
 	return nil
 }
 
-// ReadHealth reads the samples in dir; there are none in a run directory without the file. A line that a killed run left
-// unfinished is left out.
-func ReadHealth(dir string) (all []Health, err error) {
-	f, err := os.Open(filepath.Join(dir, HealthFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read health: %w", err)
-	}
-	defer f.Close()
-	lines := bufio.NewReader(f)
-	for n := 1; ; n++ {
-		text, err := lines.ReadBytes('\n')
-		switch {
-		case err == io.EOF:
-			return all, nil
-		case err != nil:
-			return nil, fmt.Errorf("read health: %w", err)
-		}
-		var h Health
-		if err := json.Unmarshal(text, &h); err != nil {
-			return nil, fmt.Errorf("read health: %s line %d: %w", f.Name(), n, err)
-		}
-		all = append(all, h)
-	}
-}
+// ReadHealth reads the samples in dir; there are none in a run directory without the file.
+func ReadHealth(dir string) ([]Health, error) { return readLines[Health](dir, HealthFile) }

@@ -120,8 +120,8 @@ var keys = []key{
 	{path: "tokenizer.trust_remote_code", use: idle, about: "no code is fetched"},
 	{path: "tokenizer.token", use: idle, about: "nothing is fetched"},
 
-	{path: "metrics.type", use: idle, about: "the server's own metrics are not gathered"},
-	{path: "metrics.prometheus", use: idle, open: true, about: "the server's own metrics are not gathered"},
+	{path: "metrics.type", use: idle, about: "the servers' own metrics are looked at in any case: see server_metrics.urls and server_metrics.prometheus"},
+	{path: "metrics.prometheus", use: idle, open: true, about: "the servers' own metrics are looked at in any case: see server_metrics.urls and server_metrics.prometheus"},
 
 	{path: "report.request_lifecycle", use: idle, open: true, about: noReport},
 	{path: "report.session_lifecycle", use: idle, open: true, about: noReport},
