@@ -101,6 +101,9 @@ var specFlags = []specFlag{
 	{name: "trace-until", key: "workload.trace.until", kind: "duration", usage: "end of that part"},
 	{name: "trace-sort", key: "workload.trace.sort", usage: "put its times in order"},
 
+	{name: "slo", key: "slo", kind: "'METRIC<LIMIT'", usage: "an objective (repeatable): 'tpot<50ms' of each request, 'ttft.p99<500ms' of all; see docs/metrics.md"},
+	{name: "slo-target", key: "slo_target", kind: "share", usage: "share of the planned requests that is to be good"},
+
 	{name: "engine", key: "client.engine", kind: "name", usage: "auto, epoll or goroutine", words: []string{"auto", "epoll", "goroutine"}},
 	{name: "loops", key: "client.loops", kind: "n", usage: "event loops or pacers; 0 to choose"},
 	{name: "procs", key: "client.procs", kind: "n", usage: "GOMAXPROCS; 0 to choose"},

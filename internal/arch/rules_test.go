@@ -5,7 +5,7 @@ package arch
 var imports = map[string][]string{
 	"cmd/tare": {"internal/drive", "internal/drive/calibrate", "internal/drive/dialect", "internal/drive/probe", "internal/drive/scrape", "internal/judge", "internal/judge/compare", "internal/judge/stats", "internal/judge/verdict", "internal/plan", "internal/plan/infperf", "internal/record", "internal/report", "internal/sim"},
 
-	"internal/plan":          {"internal/plan/dataset", "internal/plan/draw", "internal/plan/input", "internal/plan/schedule", "internal/plan/store", "internal/plan/tokenizer", "internal/plan/tokenizer/chat", "internal/plan/trace", "internal/plan/workload"},
+	"internal/plan":          {"internal/objective", "internal/plan/dataset", "internal/plan/draw", "internal/plan/input", "internal/plan/schedule", "internal/plan/store", "internal/plan/tokenizer", "internal/plan/tokenizer/chat", "internal/plan/trace", "internal/plan/workload"},
 	"internal/plan/infperf":  {"internal/plan"},
 	"internal/plan/draw":     {},
 	"internal/plan/schedule": {"internal/plan/draw"},
@@ -27,16 +27,18 @@ var imports = map[string][]string{
 	"internal/drive/dialect":   {"internal/plan", "internal/record"},
 	"internal/drive/probe":     {"internal/drive", "internal/drive/dialect", "internal/drive/wire", "internal/plan", "internal/record"},
 
+	"internal/objective": {},
+
 	"internal/record": {},
 
-	"internal/judge":         {"internal/judge/bias", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
+	"internal/judge":         {"internal/judge/bias", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/objective", "internal/record"},
 	"internal/judge/compare": {"internal/judge", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
 	"internal/judge/measure": {"internal/judge/stats", "internal/record"},
 	"internal/judge/stats":   {},
 	"internal/judge/bias":    {},
 	"internal/judge/verdict": {"internal/judge/measure", "internal/judge/stats", "internal/record"},
 
-	"internal/report": {"internal/judge", "internal/judge/compare", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
+	"internal/report": {"internal/judge", "internal/judge/compare", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/objective", "internal/record"},
 
 	"internal/sim":  {}, // the truth must not share our errors
 	"internal/arch": {},

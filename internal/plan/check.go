@@ -36,6 +36,7 @@ func (s *Spec) check(present presence) Faults {
 		faults = append(faults, valueFaults(classKeys, &s.Workload.Classes[i], classPath(i)+".", present)...)
 	}
 	faults = append(faults, s.workloadFaults(present)...)
+	faults = append(faults, s.objectiveFaults()...)
 	faults = append(faults, s.Load.arrivalFaults(present)...)
 	faults = append(faults, s.Client.fault()...)
 	faults = append(faults, s.ServerMetrics.faults()...)

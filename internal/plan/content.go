@@ -145,6 +145,7 @@ func (c *content) drawn(r *Request) *shape {
 	c.in.Seek(uint64(r.Index))
 	c.out.Seek(uint64(r.Index))
 	r.InputTokens, r.OutputTokens, r.Class, r.Model = s.in.Draw(c.in), s.out.Draw(c.out), s.Name, s.Model
+	r.Priority, r.Prioritized = s.Priority, c.m.prioritized
 	return s
 }
 

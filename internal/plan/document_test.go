@@ -26,7 +26,7 @@ func row[T any](k *key[T], defaults *T) string {
 		kind = "map"
 	case *Lengths:
 		kind = "tokens, or a distribution"
-	case *[]LoadStage, *[]Class:
+	case *[]LoadStage, *[]Class, *[]string:
 		kind = "list"
 	}
 	if k.oneOf != nil {

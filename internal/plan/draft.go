@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tare/internal/objective"
 )
 
 // Draft gathers a spec from a file and flags, and remembers where each value came from. The zero value is an empty draft.
@@ -39,7 +41,9 @@ type origin struct {
 // A flag for rate, concurrency or a stage takes the place of the file's load: what would not go with it is left out.
 func (d *Draft) Set(key, value, flag string) {
 	from := origin{flag: flag}
-	switch _, known := find(specKeys, key); {
+	switch k, known := find(specKeys, key); {
+	case known && isTexts(k.field(new(Spec))):
+		d.setEntries(key, value, from)
 	case key == "load.stages":
 		setItem(d, key, &d.stages, stageKeys, value, "rate=10,duration=30s", from)
 	case key == "workload.classes":
@@ -63,6 +67,30 @@ func (d *Draft) setHeader(text string, from origin) {
 	d.flags = append(d.flags, setting{"target.headers." + name, strings.TrimSpace(value), from})
 }
 
+// isTexts says that a key's value is a list of texts.
+func isTexts(field any) bool { _, ok := field.(*[]string); return ok }
+
+// entriesOf are the objectives in a text, or the text that is none.
+func entriesOf(text string) []string {
+	if list := objective.Split(text); len(list) > 0 {
+		return list
+	}
+	return []string{text}
+}
+
+// setEntries adds texts to a list.
+func (d *Draft) setEntries(path, text string, from origin) {
+	n := 0
+	for _, s := range d.flags {
+		if strings.HasPrefix(s.path, path+"[") {
+			n++
+		}
+	}
+	for i, entry := range entriesOf(text) {
+		d.flags = append(d.flags, setting{itemPath(path, n+i), entry, from})
+	}
+}
+
 // setItem adds an item to a list, written as pairs.
 func setItem[T any](d *Draft, list string, count *int, keys []key[T], text, example string, from origin) {
 	path := itemPath(list, *count)
@@ -71,13 +99,15 @@ func setItem[T any](d *Draft, list string, count *int, keys []key[T], text, exam
 	for _, part := range parts(text) {
 		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
 		at := path + "." + name
-		switch _, known := find(keys, name); {
+		switch k, known := find(keys, name); {
 		case !ok:
 			d.fault(from, path, fmt.Sprintf("must be pairs like %s, got %q", example, part), "")
 		case !known:
 			d.fault(from, at, "is not a key", unknownHint(name, "", names(keys)))
-		case slices.ContainsFunc(d.flags, func(s setting) bool { return s.path == at }):
+		case slices.ContainsFunc(d.flags, func(s setting) bool { return s.path == at || s.path == itemPath(at, 0) }):
 			d.fault(from, at, "is given twice", "")
+		case isTexts(k.field(new(T))):
+			d.setEntries(at, value, from)
 		default:
 			d.flags = append(d.flags, setting{at, value, from})
 		}
@@ -191,6 +221,8 @@ func replaces(flag, file string) bool {
 	switch {
 	case strings.HasPrefix(flag, "load.stages"):
 		return stages || slices.Contains(shortForms, file)
+	case strings.HasPrefix(flag, "slo["):
+		return strings.HasPrefix(file, "slo[")
 	case strings.HasPrefix(flag, "workload.classes"):
 		return strings.HasPrefix(file, "workload.classes")
 	case flag == "load.rate":
@@ -224,7 +256,10 @@ func (s *Spec) assign(path, text string) (reason string) {
 	if rest, ok := strings.CutPrefix(path, "workload.classes["); ok {
 		return assignItem(&s.Workload.Classes, classKeys, rest, text)
 	}
-	if k, ok := find(specKeys, path); ok && !slices.Contains(mapKeys, path) && !slices.Contains(listKeys, path) {
+	if k, ok := find(specKeys, listOf(path)); ok && listOf(path) != path {
+		return assign(k.field(s), text)
+	}
+	if k, ok := find(specKeys, path); ok && !isTexts(k.field(s)) && !slices.Contains(mapKeys, path) && !slices.Contains(listKeys, path) {
 		return assign(k.field(s), text)
 	}
 	return ""
@@ -246,10 +281,18 @@ func assignItem[T any](list *[]T, keys []key[T], rest, text string) (reason stri
 		*list = append(*list, *new(T))
 	}
 	_, name, _ := strings.Cut(rest, "].")
-	if k, ok := find(keys, name); ok {
+	if k, ok := find(keys, listOf(name)); ok && isTexts(k.field(&(*list)[i])) == (listOf(name) != name) {
 		return assign(k.field(&(*list)[i]), text)
 	}
 	return ""
+}
+
+// listOf is the path of the list that a path names an entry of, "slo" of "slo[1]"; another path stays as it is.
+func listOf(path string) string {
+	if i := strings.LastIndexByte(path, '['); i > 0 && strings.HasSuffix(path, "]") {
+		return path[:i]
+	}
+	return path
 }
 
 // fault records a mistake found while reading.

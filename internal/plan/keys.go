@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tare/internal/objective"
 	"tare/internal/plan/dataset"
 	"tare/internal/plan/draw"
 	"tare/internal/plan/trace"
@@ -159,7 +160,7 @@ var specKeys = []key[Spec]{
 	},
 	{
 		name: "target.template.body", field: func(s *Spec) any { return &s.Target.Template.Body }, loose: true, lines: true,
-		about: "Body of its requests: JSON in which {{prompt}}, {{messages}}, {{prompt_ids}}, {{model}}, {{max_tokens}}, {{temperature}}, {{top_p}}, {{seed}}, {{stream}}, {{ignore_eos}}, {{tools}} and {{cache_salt}} stand in place of values.",
+		about: "Body of its requests: JSON in which {{prompt}}, {{messages}}, {{prompt_ids}}, {{model}}, {{max_tokens}}, {{temperature}}, {{top_p}}, {{seed}}, {{stream}}, {{ignore_eos}}, {{tools}}, {{cache_salt}} and {{priority}} stand in place of values.",
 		hint:  `write {"prompt": {{prompt}}, "max_tokens": {{max_tokens}}}`,
 	},
 	{
@@ -531,6 +532,15 @@ var specKeys = []key[Spec]{
 	},
 
 	{
+		name: "slo", field: func(s *Spec) any { return &s.SLO }, loose: true,
+		about: "Objectives, as [\"ttft.p99 < 500ms\", \"tpot < 50ms\"]: of all planned requests together with p50 to p99.99 or mean, else of each of them. Metrics: " + either(objective.Metrics()) + ".",
+	},
+	{
+		name: "slo_target", field: func(s *Spec) any { return &s.SLOTarget }, least: 0.5, above: true, most: 0.99999,
+		about: "Share of the planned requests that is to complete and keep the objectives of each request: a stage is a go or a no go by it.",
+	},
+
+	{
 		name: "out", field: func(s *Spec) any { return &s.Out }, loose: true,
 		about: "Run directory; without it, a new one named by the time under ./runs.",
 	},
@@ -564,6 +574,14 @@ var classKeys = []key[Class]{
 	{
 		name: "prefix_tokens", field: func(c *Class) any { return &c.PrefixTokens }, loose: true, unit: "tokens", least: 1, most: workload.MaxLength,
 		about: "The class's own workload.prefix.tokens.",
+	},
+	{
+		name: "priority", field: func(c *Class) any { return &c.Priority }, loose: true, least: -1e9, most: 1e9,
+		about: "Priority that is sent with its requests, where the endpoint has a word for it. What a higher number means is the server's affair. If one class has one, those without send 0.",
+	},
+	{
+		name: "slo", field: func(c *Class) any { return &c.SLO }, loose: true,
+		about: "The class's own objectives, in place of slo. In a flag they are separated by spaces: --class \"name=gold,slo=ttft<200ms tpot<20ms\".",
 	},
 }
 
@@ -789,6 +807,8 @@ func given(field any) bool {
 		return len(*v) > 0
 	case *[]LoadStage:
 		return len(*v) > 0
+	case *[]string:
+		return len(*v) > 0
 	}
 	panic(fmt.Sprintf("plan: no rule for a key of type %T", field))
 }
@@ -800,6 +820,8 @@ func assign(field any, text string) (reason string) {
 		*v = text
 	case *Lengths:
 		*v = Lengths(strings.TrimSpace(text))
+	case *[]string:
+		*v = append(*v, text)
 	case *bool:
 		return read(v, text, "true or false", parseBool)
 	case *float64:

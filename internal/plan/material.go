@@ -44,6 +44,8 @@ type material struct {
 	trace     *trace.Trace
 	turns     bool // sessions may have more than one
 
+	prioritized bool // a class has a priority
+
 	files []File
 	notes []string // what a reader of a report must know of the files
 }
@@ -125,6 +127,7 @@ func (l *loader) shapes() {
 	var weights []float64
 	for i, c := range classes {
 		s := shape{Class: l.m.work.inherit(c)}
+		l.m.prioritized = l.m.prioritized || c.Priority != 0
 		if len(l.m.work.Classes) > 0 {
 			prefix = fmt.Sprintf("classes[%d].", i)
 		}

@@ -72,7 +72,7 @@ func writeList[T any](b *bytes.Buffer, name string, keys []key[T], list []T) {
 	}
 }
 
-// scalarText writes a value as YAML.
+// scalarText writes a value as YAML, on one line.
 func scalarText(field any) string {
 	switch v := scalarValue(field).(type) {
 	case string:
@@ -82,12 +82,18 @@ func scalarText(field any) string {
 		return strconv.Quote(v)
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
+	case []string:
+		quoted := make([]string, len(v))
+		for i, text := range v {
+			quoted[i] = strconv.Quote(text)
+		}
+		return "[" + strings.Join(quoted, ", ") + "]"
 	default:
 		return fmt.Sprint(v)
 	}
 }
 
-// scalarValue returns a value as JSON has it: durations are texts like "1m30s".
+// scalarValue returns a value that is no map and no list of items as JSON has it: durations are texts like "1m30s".
 func scalarValue(field any) any {
 	switch v := field.(type) {
 	case *string:
@@ -97,6 +103,8 @@ func scalarValue(field any) any {
 			return n
 		}
 		return string(*v)
+	case *[]string:
+		return *v
 	case *bool:
 		return *v
 	case *float64:

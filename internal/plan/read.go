@@ -122,6 +122,8 @@ func (d *Draft) section(node ast.Node, prefix, what string) {
 			readList(d, p, path, stageKeys, "the stage", "begin each stage with a dash")
 		case path == "workload.classes":
 			readList(d, p, path, classKeys, "the class", "begin each class with a dash")
+		case known && isTexts(k.field(new(Spec))):
+			d.entries(path, p)
 		case known:
 			d.value(path, p, k.field(new(Spec)))
 		case isSection(path):
@@ -148,6 +150,27 @@ func (d *Draft) texts(path string, p pair) {
 	}
 }
 
+// entries takes the texts of a list, or a single one.
+func (d *Draft) entries(path string, p pair) {
+	values := []ast.Node{p.value}
+	if list, ok := p.value.(*ast.SequenceNode); ok {
+		values = list.Values
+	}
+	d.file = append(d.file, setting{path: path, from: p.at})
+	n := 0
+	for _, value := range values {
+		text, _, ok := scalar(value)
+		if !ok {
+			d.fault(at(value), path, "must be a list of texts, got "+kindOf(value), "")
+			continue
+		}
+		for _, entry := range entriesOf(text) {
+			d.file = append(d.file, setting{itemPath(path, n), entry, at(value)})
+			n++
+		}
+	}
+}
+
 func readList[T any](d *Draft, p pair, name string, keys []key[T], what, hint string) {
 	d.file = append(d.file, setting{path: name, from: p.at})
 	list, ok := p.value.(*ast.SequenceNode)
@@ -164,7 +187,11 @@ func readList[T any](d *Draft, p pair, name string, keys []key[T], what, hint st
 				d.fault(e.at, path+"."+e.name, "is not a key", unknownHint(e.name, "", names(keys)))
 				continue
 			}
-			d.value(path+"."+e.name, e, k.field(new(T)))
+			if field := k.field(new(T)); isTexts(field) {
+				d.entries(path+"."+e.name, e)
+			} else {
+				d.value(path+"."+e.name, e, field)
+			}
 		}
 	}
 }

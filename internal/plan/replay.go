@@ -98,6 +98,7 @@ func (w Workload) canonical() []byte {
 	for i := range w.Classes {
 		c := &w.Classes[i]
 		c.InputTokens, c.OutputTokens = c.InputTokens.nameless(), c.OutputTokens.nameless()
+		c.SLO = nil // changes nothing that is sent
 	}
 	var form struct {
 		Workload json.RawMessage `json:"workload"`

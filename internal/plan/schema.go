@@ -80,6 +80,9 @@ func property[T any](k *key[T], defaults *T) map[string]any {
 	case *time.Duration:
 		p["type"] = "string"
 		p["pattern"] = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`
+	case *[]string:
+		p["type"] = []string{"array", "string"}
+		p["items"] = map[string]any{"type": "string", "description": "One of them."}
 	case *map[string]string:
 		p["type"] = "object"
 		p["additionalProperties"] = map[string]any{"type": []string{"string", "number", "boolean"}}

@@ -268,6 +268,7 @@ func (s Spec) Needs(has Features) (faults Faults) {
 	need(w.Dataset.File != "", has.Messages, "workload.dataset.file", "conversations")
 	for i, c := range w.Classes {
 		need(c.Model != "", has.Model, classPath(i)+".model", "a model in each request")
+		need(c.Priority != 0, has.Priority, classPath(i)+".priority", "a priority")
 	}
 	return faults
 }

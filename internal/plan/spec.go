@@ -83,6 +83,8 @@ type Spec struct {
 	Client   Client   `yaml:"client"`
 
 	ServerMetrics ServerMetrics `yaml:"server_metrics"`
+	SLO           []string      `yaml:"slo"`        // objectives: "ttft.p99 < 500ms"
+	SLOTarget     float64       `yaml:"slo_target"` // share of the planned requests that is to be good
 
 	Out string `yaml:"out"` // run directory; empty for a new one named by time under ./runs
 }
@@ -244,6 +246,9 @@ type Class struct {
 	OutputTokens Lengths `yaml:"output_tokens"`
 	PrefixGroups int     `yaml:"prefix_groups"`
 	PrefixTokens int     `yaml:"prefix_tokens"`
+
+	Priority int      `yaml:"priority"` // sent with each request; once one class has one, every class's is sent
+	SLO      []string `yaml:"slo"`      // in place of the spec's
 }
 
 // Client says how this machine carries the plan out.
@@ -270,6 +275,7 @@ func Defaults() Spec {
 		},
 		Client:        Client{Engine: EngineAuto},
 		ServerMetrics: ServerMetrics{Every: time.Second, Timeout: 2 * time.Second},
+		SLOTarget:     0.99,
 	}
 	s.Load.Drain = s.Target.Timeout
 	return s

@@ -158,7 +158,7 @@ func (s Spec) Differ(from Spec) (faults Faults) {
 // Portable returns the spec without what belongs to one machine or run: the server and its headers, the client, the run directory.
 func (s Spec) Portable() Spec {
 	p := Defaults()
-	p.Load, p.Workload = s.Load, s.Workload
+	p.Load, p.Workload, p.SLO, p.SLOTarget = s.Load, s.Workload, s.SLO, s.SLOTarget
 	for _, name := range planned {
 		k, _ := find(specKeys, name)
 		reflect.ValueOf(k.field(&p)).Elem().Set(reflect.ValueOf(k.field(&s)).Elem())

@@ -46,11 +46,12 @@ const (
 	PlaceIgnoreEOS   = "ignore_eos"  // true or false
 	PlaceTools       = "tools"       // an array in OpenAI's form, or null
 	PlaceCacheSalt   = "cache_salt"  // a text, or null
+	PlacePriority    = "priority"    // a number, 0 without any
 )
 
 var placeholders = []string{
 	PlacePrompt, PlaceMessages, PlacePromptIDs, PlaceModel, PlaceMaxTokens, PlaceTemperature, PlaceTopP, PlaceSeed, PlaceStream, PlaceIgnoreEOS,
-	PlaceTools, PlaceCacheSalt,
+	PlaceTools, PlaceCacheSalt, PlacePriority,
 }
 
 // Segment is a stretch of a template's body: text as it stands, then the value of a placeholder. The last one has none.

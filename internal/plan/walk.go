@@ -40,6 +40,9 @@ type Request struct {
 	Tools     []byte    // JSON array of tool definitions in OpenAI's form; nil for none
 	CacheSalt string    // keeps the server's prefix cache apart for each salt, where the endpoint has a word for it
 
+	Prioritized bool // Priority is sent, be it 0
+	Priority    int
+
 	// SharedTokens of the prompt are those that requests with lower indexes begin with too, by the plan's own prefixes, the blocks of
 	// a recording and the turns before: what a prefix cache that forgets nothing finds. What rows of a data set have in common, and
 	// rows that are sent again, are not counted.
@@ -73,6 +76,7 @@ type Features struct {
 	Tools     bool
 	CacheSalt bool
 	Sampling  bool // temperature and top_p, in every body
+	Priority  bool
 }
 
 // Encoder writes request bodies in one server's dialect.

@@ -47,6 +47,8 @@ const (
 	anyLength                      // asked length of the answer, be it 0
 	toolsOrNull                    // as openAITools, null without any
 	saltOrNull                     // null without one
+	priority                       // absent where no class has one
+	anyPriority                    // 0 there
 )
 
 // AppendBody writes the body of one request. An asked length of 0 sets the server no limit.
@@ -72,6 +74,8 @@ func (v value) given(r *plan.Request) bool {
 		return len(r.Tools) > 0
 	case cacheSalt:
 		return r.CacheSalt != ""
+	case priority:
+		return r.Prioritized
 	}
 	return true
 }
@@ -127,6 +131,8 @@ func (f *form) appendValue(dst []byte, v value, r *plan.Request) []byte {
 		return appendString(dst, r.CacheSalt)
 	case cacheSalt:
 		return appendString(dst, r.CacheSalt)
+	case priority, anyPriority:
+		return strconv.AppendInt(dst, int64(r.Priority), 10)
 	}
 	return dst
 }

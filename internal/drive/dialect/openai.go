@@ -4,7 +4,7 @@ import "tare/internal/plan"
 
 // newOpenAI returns the dialect of OpenAI's chat or completions endpoint, which most servers speak.
 func newOpenAI(o Options, chat bool) *endpoint {
-	accepts := plan.Features{Sampling: true, Model: true, Messages: true, CacheSalt: true}
+	accepts := plan.Features{Sampling: true, Model: true, Messages: true, CacheSalt: true, Priority: true}
 	path, question, tools, limit := "/v1/completions", part{`,"prompt":`, promptOrIDs}, part{}, `,"max_tokens":`
 	if chat {
 		path, question, tools = "/v1/chat/completions", part{`,"messages":`, openAIMessages}, part{`,"tools":`, openAITools}
@@ -16,7 +16,7 @@ func newOpenAI(o Options, chat bool) *endpoint {
 	return &endpoint{
 		path: path, accepts: accepts,
 		form: formOf(o, part{`{"model":`, modelName}, question, part{limit, outputTokens}, part{openAIOptions(o), noValue},
-			fixed(o, `,"min_tokens":`), tools, part{`,"cache_salt":`, cacheSalt}, part{`}`, noValue}),
+			fixed(o, `,"min_tokens":`), tools, part{`,"cache_salt":`, cacheSalt}, part{`,"priority":`, priority}, part{`}`, noValue}),
 		read: func() Reader {
 			r := &openAIReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
 			r.grammar = r

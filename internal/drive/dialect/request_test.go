@@ -45,6 +45,12 @@ func TestARequestIsWrittenInEachEndpointsWords(t *testing.T) {
 		{"openai-chat", plan.Request{Prompt: "a"}, "cache_salt", ""},
 		{"openai-chat", plan.Request{Prompt: "a", Model: "lora-1"}, "model", `"lora-1"`},
 		{"openai-chat", plan.Request{Prompt: "a"}, "model", `"m"`},
+		{"openai-chat", plan.Request{Prompt: "a", Prioritized: true, Priority: -3}, "priority", `-3`},
+		{"openai-chat", plan.Request{Prompt: "a", Prioritized: true}, "priority", `0`},
+		{"openai-chat", plan.Request{Prompt: "a"}, "priority", ""},
+		{"openai-completions", plan.Request{Prompt: "a", Prioritized: true, Priority: 2}, "priority", `2`},
+		{"openai-responses", plan.Request{Prompt: "a", Prioritized: true, Priority: 2}, "priority", `2`},
+		{"sglang", plan.Request{Prompt: "a", Prioritized: true, Priority: 2}, "priority", `2`},
 		{"openai-completions", plan.Request{PromptIDs: []uint32{1, 4294967295, 7}}, "prompt", `[1,4294967295,7]`},
 		{"openai-completions", plan.Request{Messages: talk}, "prompt", plain},
 		{"openai-completions", plan.Request{Prompt: "a", CacheSalt: "s"}, "cache_salt", `"s"`},
@@ -131,6 +137,7 @@ func TestWhatAnEndpointAcceptsIsInItsBody(t *testing.T) {
 			{"tools", f.Tools, plan.Request{Tools: []byte(`[{"type":"function","function":{"name":"mark-4"}}]`)}, "mark-4"},
 			{"sampling", f.Sampling, plan.Request{}, "0.5"},
 			{"cache salt", f.CacheSalt, plan.Request{CacheSalt: "mark-5"}, "mark-5"},
+			{"priority", f.Priority, plan.Request{Prioritized: true, Priority: -61007}, "-61007"},
 		} {
 			body := d.AppendBody(nil, &c.q)
 			if got := bytes.Contains(body, []byte(c.mark)); got != c.accepts {
@@ -157,7 +164,7 @@ func TestTokenIDsAreAskedForWhereWished(t *testing.T) {
 func TestWritingAnyRequestAllocatesNothing(t *testing.T) {
 	media, file := picture()
 	q := plan.Request{
-		Model: "lora-1", PromptIDs: []uint32{1, 2, 3}, Tools: weather, CacheSalt: "s", OutputTokens: 5,
+		Model: "lora-1", PromptIDs: []uint32{1, 2, 3}, Tools: weather, CacheSalt: "s", OutputTokens: 5, Prioritized: true, Priority: 3,
 		Messages: []plan.Message{{Role: "system", Text: "x"}, {Role: "user", Text: "a", Images: []plan.Image{{MediaType: media, Bytes: file}}}},
 	}
 	for _, endpoint := range plan.Endpoints() {

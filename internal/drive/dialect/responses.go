@@ -10,9 +10,9 @@ import (
 func newResponses(o Options) *endpoint {
 	options := `,` + sampling(o) + `,"stream":` + truth(o.Stream) + seeding(o, "seed") + ignoringEOS(o)
 	return &endpoint{
-		path: "/v1/responses", accepts: plan.Features{Sampling: true, Model: true, Messages: true, Tools: true, CacheSalt: true},
+		path: "/v1/responses", accepts: plan.Features{Sampling: true, Model: true, Messages: true, Tools: true, CacheSalt: true, Priority: true},
 		form: formOf(o, part{`{"model":`, modelName}, part{`,"input":`, responsesInput}, part{`,"max_output_tokens":`, outputTokens},
-			part{options, noValue}, part{`,"tools":`, responsesTools}, part{`,"cache_salt":`, cacheSalt}, part{`}`, noValue}),
+			part{options, noValue}, part{`,"tools":`, responsesTools}, part{`,"cache_salt":`, cacheSalt}, part{`,"priority":`, priority}, part{`}`, noValue}),
 		read: func() Reader {
 			r := &responsesReader{eventReader{streamed: o.Stream, secrets: o.Secrets}}
 			r.grammar = r

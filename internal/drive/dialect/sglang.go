@@ -6,8 +6,8 @@ import "tare/internal/plan"
 func newSGLang(o Options) *endpoint {
 	options := `,"stream":` + truth(o.Stream) + `,"sampling_params":{` + sampling(o) + seeding(o, "sampling_seed") + ignoringEOS(o)
 	return &endpoint{
-		path: "/generate", accepts: plan.Features{Sampling: true, Model: true, Messages: true, PromptIDs: true},
-		form: formOf(o, part{`{`, sglangPrompt}, part{`,"lora_path":`, otherModel}, part{options, noValue},
+		path: "/generate", accepts: plan.Features{Sampling: true, Model: true, Messages: true, PromptIDs: true, Priority: true},
+		form: formOf(o, part{`{`, sglangPrompt}, part{`,"lora_path":`, otherModel}, part{`,"priority":`, priority}, part{options, noValue},
 			part{`,"max_new_tokens":`, outputTokens}, fixed(o, `,"min_new_tokens":`), part{`}}`, noValue}),
 		read: func() Reader {
 			r := &sglangReader{eventReader: eventReader{streamed: o.Stream, repeats: true, secrets: o.Secrets}}

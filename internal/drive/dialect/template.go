@@ -26,7 +26,7 @@ func newTemplate(o Options) (*endpoint, error) {
 		path: t.Path, framing: framing, form: formOf(o, templateParts(o)...),
 		accepts: plan.Features{
 			Model: t.Has(plan.PlaceModel), PromptIDs: t.Has(plan.PlacePromptIDs), Messages: t.Has(plan.PlacePrompt) || t.Has(plan.PlaceMessages),
-			Images: t.Has(plan.PlaceMessages), Sampling: t.Samples(), Tools: t.Has(plan.PlaceTools), CacheSalt: t.Has(plan.PlaceCacheSalt),
+			Images: t.Has(plan.PlaceMessages), Sampling: t.Samples(), Tools: t.Has(plan.PlaceTools), CacheSalt: t.Has(plan.PlaceCacheSalt), Priority: t.Has(plan.PlacePriority),
 		},
 		read: func() Reader {
 			r := &templateReader{eventReader: eventReader{streamed: o.Stream, repeats: t.Cumulative, secrets: o.Secrets, marker: t.Done}, places: places, heartText: t.Text,
@@ -67,6 +67,8 @@ func placeValue(name string, o Options) (v value, fixed string) {
 		return toolsOrNull, ""
 	case plan.PlaceCacheSalt:
 		return saltOrNull, ""
+	case plan.PlacePriority:
+		return anyPriority, ""
 	case plan.PlaceTemperature:
 		return noValue, strconv.FormatFloat(o.Temperature, 'f', -1, 64)
 	case plan.PlaceTopP:
