@@ -67,7 +67,7 @@ func demo(c *cobra.Command, out string) error {
 	if !r.interrupted {
 		fmt.Fprint(w, "\n"+demoLesson(r.summary))
 	}
-	return r.exit(false)
+	return r.exit(runOptions{}, c.ErrOrStderr())
 }
 
 func performDemo(ctx context.Context, spec plan.Spec, stderr io.Writer) (finished, error) {

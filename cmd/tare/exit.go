@@ -18,7 +18,7 @@ const (
 const exitCodesHelp = `  0    done
   1    failed: something inside, or no request completed
   2    usage: a flag or the spec is wrong
-  3    an objective was missed, or a regression was found
+  3    an objective was missed, with --fail-on-slo, or a regression was found
   4    the verdict is below VALID, with --strict
   130  interrupted; the report covers what was measured`
 

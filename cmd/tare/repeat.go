@@ -66,7 +66,7 @@ func repeat(c *cobra.Command, spec plan.Spec, stored *storedPlan, o runOptions) 
 	if err := report.Replications(c.OutOrStdout(), joint); err != nil {
 		return err
 	}
-	return exitOfAll(runs, joint, o.strict)
+	return exitOfAll(runs, joint, o, c.ErrOrStderr())
 }
 
 // runDirOf is the directory of run n.
@@ -89,13 +89,15 @@ func replicated(base string, runs []finished) *judge.Replications {
 }
 
 // exitOfAll is the code of the first run that does not end well, or of the judgement on all of them.
-func exitOfAll(runs []finished, joint *judge.Replications, strict bool) error {
+func exitOfAll(runs []finished, joint *judge.Replications, o runOptions, notices io.Writer) error {
+	each := o
+	each.strict = false // the joint verdict says
 	for _, r := range runs {
-		if err := r.exit(false); err != nil {
+		if err := r.exit(each, notices); err != nil {
 			return err
 		}
 	}
-	if class := joint.Verdict.Class; strict && class != verdict.Valid && class != verdict.Certified {
+	if class := joint.Verdict.Class; o.strict && class != verdict.Valid && class != verdict.Certified {
 		return &exit{code: exitVerdict, err: fmt.Errorf("verdict: %s is below VALID", class)}
 	}
 	return nil

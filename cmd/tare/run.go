@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ type runOptions struct {
 	repeat int // how often the load is carried out, each time with the next seed
 	dryRun bool
 	strict bool
+	onSLO  bool // a missed objective ends with code 3
 	quiet  bool
 	admissionOptions
 	plan string // directory of a stored plan; empty to make one
@@ -57,6 +59,7 @@ Exit codes:
   tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s --header 'X-Team: blue' --strict --quiet
   tare run -f spec.yaml --seed 7 --out runs/seed-7
   tare run http://127.0.0.1:8000 --plan plans/seed-7
+  tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 5m --slo 'ttft.p99<500ms' --slo 'tpot<50ms' --fail-on-slo
   tare run -f spec.yaml --repeat 5 --out runs/certified
   tare run -f spec.yaml --dry-run`,
 		Args: cobra.ArbitraryArgs,
@@ -65,6 +68,7 @@ Exit codes:
 	f := c.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the effective spec and send nothing")
 	f.BoolVar(&o.strict, "strict", false, "end with code 4 when the verdict is below VALID")
+	f.BoolVar(&o.onSLO, "fail-on-slo", false, "end with code 3 when an objective is missed")
 	f.BoolVar(&o.quiet, "quiet", false, "show nothing while the run goes on")
 	f.BoolVar(&o.allowBiased, "allow-biased", false, "send a plan that takes too much of this machine's calibrated capacity")
 	f.BoolVar(&o.calibrate, "auto-calibrate", false, "calibrate this machine first, where that was not done for such a load")
@@ -96,6 +100,9 @@ func runSpec(c *cobra.Command, spec plan.Spec, stored *storedPlan, o runOptions)
 		_, err := c.OutOrStdout().Write(spec.YAML())
 		return err
 	}
+	if o.onSLO && !spec.HasObjectives() {
+		return misused(errors.New("--fail-on-slo: there is no objective"), "set one by --slo, or slo in the spec")
+	}
 	if o.repeat < 1 {
 		return misused(fmt.Errorf("--repeat: must be at least 1, got %d", o.repeat), "")
 	}
@@ -109,7 +116,7 @@ func runSpec(c *cobra.Command, spec plan.Spec, stored *storedPlan, o runOptions)
 	if err := printReport(c.OutOrStdout(), r.dir, false); err != nil {
 		return err
 	}
-	return r.exit(o.strict)
+	return r.exit(o, c.ErrOrStderr())
 }
 
 // runOnce carries a load out into a directory of its own.
@@ -334,15 +341,30 @@ func seal(m *record.Manifest, dir string) (err error) {
 	return m.Write(dir)
 }
 
-// exit is how the program ends after the report.
-func (r finished) exit(strict bool) error {
+// exit is how the program ends after the report. A verdict that is too low goes before a missed objective, since it says that nobody
+// knows.
+func (r finished) exit(o runOptions, notices io.Writer) error {
 	switch {
 	case r.interrupted:
 		return &exit{code: exitInterrupted}
 	case r.summary.Total.Outcomes.Completed == 0:
 		return failed(errors.New("no request completed"))
-	case strict && r.summary.Verdict.Class != verdict.Valid:
+	case o.strict && r.summary.Verdict.Class != verdict.Valid:
 		return &exit{code: exitVerdict, err: fmt.Errorf("verdict: %s is below VALID", r.summary.Verdict.Class)}
+	case o.onSLO:
+		return missed(r.summary, notices)
 	}
 	return nil
+}
+
+// missed is the exit for objectives that were missed. Those of which nobody can tell are named, and end nothing.
+func missed(s *judge.Summary, notices io.Writer) error {
+	misses, open := s.Misses()
+	for _, text := range open {
+		fmt.Fprintln(notices, "objective, cannot tell: "+text)
+	}
+	if len(misses) == 0 {
+		return nil
+	}
+	return &exit{code: exitObjective, err: errors.New("objective missed: " + strings.Join(misses, "\nobjective missed: "))}
 }

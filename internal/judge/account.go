@@ -17,6 +17,7 @@ type account struct {
 	causes   causes
 	failures messages
 	resent   Resent
+	goods    goods
 	delays   Delays
 	events   Events
 	tallies  []measure.Tally // one for each row of the table
@@ -177,6 +178,7 @@ func (a *account) merge(b *account) {
 	a.causes.merge(b.causes)
 	a.failures.merge(b.failures)
 	a.resent.merge(b.resent)
+	a.goods.merge(&b.goods)
 	a.delays.merge(&b.delays)
 	a.events.merge(&b.events)
 	for i := range a.tallies {
@@ -279,23 +281,27 @@ func (a *account) figures(table []measure.Metric, kind string, planned int64, w 
 
 // arrivals says how requests came in a stage that lasted so long.
 func arrivals(a *stats.Arrivals, window time.Duration) Flow {
-	number := func(v float64, ok bool) Number {
-		if !ok {
-			return Number{}
-		}
-		return Some(v)
-	}
 	return Flow{
-		Variation: number(a.Variation()), Second: number(a.Dispersion(time.Second, window)),
-		TenSeconds: number(a.Dispersion(10*time.Second, window)), Minute: number(a.Dispersion(time.Minute, window)),
+		Variation: numberOf(a.Variation()), Second: numberOf(a.Dispersion(time.Second, window)),
+		TenSeconds: numberOf(a.Dispersion(10*time.Second, window)), Minute: numberOf(a.Dispersion(time.Minute, window)),
 	}
 }
 
-func perSecond(n int64, span time.Duration) Number {
+// numberOf is v, undefined unless ok.
+func numberOf(v float64, ok bool) Number {
+	if !ok {
+		return Number{}
+	}
+	return Some(v)
+}
+
+func perSecond(n int64, span time.Duration) Number { return perSecondOf(float64(n), span) }
+
+func perSecondOf(n float64, span time.Duration) Number {
 	if span <= 0 {
 		return Number{}
 	}
-	return Some(float64(n) / span.Seconds())
+	return Some(n / span.Seconds())
 }
 
 func figures(unit measure.Unit, t *measure.Tally) Figures {

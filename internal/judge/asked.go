@@ -12,8 +12,11 @@ import (
 	"tare/internal/record"
 )
 
-// asked is what of the effective spec a verdict looks at. Its keys are those of docs/spec.md.
+// asked is what of the effective spec a verdict and objectives look at. Its keys are those of docs/spec.md.
 type asked struct {
+	SLO       []string `json:"slo"`
+	SLOTarget float64  `json:"slo_target"`
+
 	Target struct {
 		Endpoint string `json:"endpoint"`
 	} `json:"target"`
@@ -48,8 +51,10 @@ type asked struct {
 }
 
 type askedClass struct {
-	InputTokens  any `json:"input_tokens"`
-	OutputTokens any `json:"output_tokens"`
+	Name         string   `json:"name"`
+	InputTokens  any      `json:"input_tokens"`
+	OutputTokens any      `json:"output_tokens"`
+	SLO          []string `json:"slo"`
 }
 
 // leaves are the values of a spec, in JSON, by their keys.

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"time"
 
@@ -63,7 +64,9 @@ type Ledger struct {
 	duplicates int64
 	last       time.Duration // last moment on record
 	reply      measure.Reply
-	details    *details // nil where a Summary is all that is wanted
+	details    *details  // nil where a Summary is all that is wanted
+	promises   *promises // nil where the spec asks for nothing
+	standing   standing
 }
 
 // Begin starts a ledger for the run that m describes. It keeps m.
@@ -81,6 +84,10 @@ func Begin(m *record.Manifest) (*Ledger, error) {
 		}
 	}
 	l.spec = askedOf(m)
+	var err error
+	if l.promises, err = promisesOf(&l.spec, l.table); err != nil {
+		return nil, err
+	}
 	l.prompts = prompts{differ: map[int64]int64{}}
 	if l.converses() {
 		l.turns = [2]*turns{{account: newAccount(len(l.table))}, {account: newAccount(len(l.table))}}
@@ -127,6 +134,14 @@ func (l *Ledger) Add(x *record.Exchange) error {
 	l.stages[x.Stage].add(r, l.table, l.windows[x.Stage])
 	l.prompts.add(x)
 	l.stages[x.Stage].course.add(r, l.windows[x.Stage].start)
+	if l.promises != nil {
+		l.promises.judge(r, &l.standing)
+		l.standing.counts = place.as[i] != unoffered
+		place.stand(i, r, l.promises, &l.standing)
+		if l.standing.counts {
+			l.stages[x.Stage].goods.add(&l.standing)
+		}
+	}
 	if !l.manifest.Stages[x.Stage].Warmup {
 		l.lengths.add(x, l.block())
 		l.addClass(r)
@@ -163,6 +178,9 @@ func (l *Ledger) clockIn(r *measure.Reply) {
 			}
 		}
 	}
+	if l.promises != nil {
+		l.clockGoods(r)
+	}
 	if r.WasSent && r.Ended {
 		a := l.stages[r.Stage]
 		a.little.Stay(int64(r.Sent), int64(r.Finish))
@@ -192,18 +210,62 @@ func (l *Ledger) clockInput(r *measure.Reply) {
 	}
 }
 
+// clockGoods counts what good requests did in each window, and what any request's tokens were worth. Classes count the measured windows.
+func (l *Ledger) clockGoods(r *measure.Reply) {
+	s := &l.standing
+	for stage := range l.goodsAt(r.Finish, r) {
+		if r.Ended && s.good {
+			stage.ended++
+		}
+		if r.Ended && s.hasBenefit {
+			stage.benefit, stage.useful = stage.benefit+s.benefit, true
+		}
+	}
+	if s.good {
+		r.EachToken(func(at time.Duration, n int64) {
+			for g := range l.goodsAt(at, r) {
+				g.tokens, g.counted = g.tokens+n, true
+			}
+		})
+	}
+}
+
+// goodsAt are the counts of the stage in whose window a moment lies, and of the request's class if that is measured.
+func (l *Ledger) goodsAt(at time.Duration, r *measure.Reply) iter.Seq[*goods] {
+	return func(yield func(*goods) bool) {
+		i := l.stageAt(at, r.Stage)
+		if i < 0 || !yield(&l.stages[i].goods) {
+			return
+		}
+		if r.Class != "" && !l.manifest.Stages[i].Warmup {
+			yield(&l.class(r.Class).goods)
+		}
+	}
+}
+
 // during returns the account of the stage in whose window a moment lies, nil between stages. The guess is tried first.
 func (l *Ledger) during(at time.Duration, guess int) *account {
-	if l.windows[guess].holds(at) {
-		return l.stages[guess]
-	}
-	for i, w := range l.windows {
-		if w.holds(at) {
-			return l.stages[i]
-		}
+	if i := l.stageAt(at, guess); i >= 0 {
+		return l.stages[i]
 	}
 	return nil
 }
+
+// stageAt is during's stage, -1 between stages.
+func (l *Ledger) stageAt(at time.Duration, guess int) int {
+	if l.windows[guess].holds(at) {
+		return guess
+	}
+	for i, w := range l.windows {
+		if w.holds(at) {
+			return i
+		}
+	}
+	return -1
+}
+
+// measured selects the requests of measured stages.
+func (l *Ledger) measured(p *page, i int) bool { return !l.manifest.Stages[p.stage[i]].Warmup }
 
 // Finish makes the Summary of what was added; tail says what the log had lost.
 func (l *Ledger) Finish(tail record.Tail) *Summary {
@@ -228,6 +290,7 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 		if !stage.Warmup {
 			part.AllPlanned = l.estimates(i)
 			part.Steadiness = l.steadiness(i, w.lasted)
+			part.Objectives = l.objectives(&a.goods, ofStage(i), "", w)
 		}
 		s.Stages = append(s.Stages, part)
 		if !stage.Warmup {
@@ -242,7 +305,8 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 	s.Total.Arrivals = Arrivals{} // its stages do not begin at the same moment
 	s.Total.Name, s.Total.StartMs, s.Total.EndMs = "total", all.startMs, all.endMs
 	s.Servers = l.servers
-	s.Workload, s.Classes, s.Turns = l.workload(), l.classed(), l.byTurn()
+	s.SLO, s.Total.Objectives = l.slo(), l.objectives(&total.goods, l.measured, "", all.spans)
+	s.Workload, s.Classes, s.Turns = l.workload(), l.classed(all.spans), l.byTurn()
 	s.Run = l.run(e)
 	e.Queues = queues(s.Run.Loops)
 	s.Verdict = verdict.Judge(e)

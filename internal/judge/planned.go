@@ -50,7 +50,7 @@ func (e *Estimate) HalfWidth() (share float64, ok bool) {
 func (l *Ledger) estimates(stage int) map[string]Planned {
 	all := map[string]Planned{}
 	for _, m := range latencies() {
-		if c, ok := l.rows.cohort(stage, int(l.stages[stage].outcomes.Sum()), m); ok {
+		if c, ok := l.rows.cohort(ofStage(stage), m); ok {
 			all[m.name] = plannedOf(c)
 		}
 	}

@@ -23,6 +23,7 @@ type Summary struct {
 	Total    Part            `json:"total"`             // the measured stages together, warm-up left out
 	Servers  []Server        `json:"servers,omitempty"` // of a target of several, in its order
 	Workload Workload        `json:"workload"`
+	SLO      *SLO            `json:"slo,omitempty"`     // left out where nothing is asked
 	Classes  []Class         `json:"classes,omitempty"` // by name; left out where the plan names none
 	Turns    []Turns         `json:"turns,omitempty"`   // of sessions, the first and the later ones; left out where every session is a request
 }
@@ -46,9 +47,10 @@ type Workload struct {
 
 // Class is what became of the requests of one class, warm-up left out.
 type Class struct {
-	Name     string   `json:"name"`
-	Outcomes Outcomes `json:"outcomes"`
-	Metrics  Metrics  `json:"metrics"`
+	Name       string      `json:"name"`
+	Outcomes   Outcomes    `json:"outcomes"`
+	Metrics    Metrics     `json:"metrics"`
+	Objectives *Objectives `json:"objectives,omitempty"`
 }
 
 // Turns is what became of the first turns of sessions, of which there are as many as sessions, or of the later ones, warm-up left out.
@@ -112,6 +114,7 @@ type Part struct {
 	Metrics Metrics `json:"metrics"`
 
 	AllPlanned map[string]Planned `json:"all_planned,omitempty"` // by metric, of a measured stage
+	Objectives *Objectives        `json:"objectives,omitempty"`  // of a measured stage, and of the total
 	Correction Correction         `json:"correction"`            // latencies from due over those from send
 	Steadiness *Steadiness        `json:"steadiness,omitempty"`  // of a measured stage
 }

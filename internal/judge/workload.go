@@ -138,13 +138,22 @@ func (l *Ledger) addClass(r *measure.Reply) {
 	if r.Class == "" {
 		return
 	}
-	a := l.classes[r.Class]
-	if a == nil {
-		a = newAccount(len(l.table))
-		l.classes[r.Class] = a
-	}
+	a := l.class(r.Class)
 	*a.outcomes.Of(r.Outcome)++
 	a.measure(r, l.table)
+	if l.promises != nil && l.standing.counts {
+		a.goods.add(&l.standing)
+	}
+}
+
+// class is the account of a class.
+func (l *Ledger) class(name string) *account {
+	a := l.classes[name]
+	if a == nil {
+		a = newAccount(len(l.table))
+		l.classes[name] = a
+	}
+	return a
 }
 
 // classMetrics are the metrics of a part of the requests.
@@ -153,13 +162,16 @@ func classMetrics() []string {
 }
 
 // classed are the classes by name.
-func (l *Ledger) classed() (classes []Class) {
+func (l *Ledger) classed(window spans) (classes []Class) {
 	for _, name := range slices.Sorted(maps.Keys(l.classes)) {
 		a := l.classes[name]
 		p := a.figures(l.table, "", a.outcomes.Sum(), spans{})
 		c := Class{Name: name, Outcomes: a.outcomes, Metrics: Metrics{}}
 		for _, metric := range classMetrics() {
 			c.Metrics[metric] = p.Metrics[metric]
+		}
+		if l.promises != nil {
+			c.Objectives = l.objectives(&a.goods, ofClass(l.measured, l.promises.number(name)), name, window)
 		}
 		classes = append(classes, c)
 	}

@@ -36,6 +36,7 @@ func Text(w io.Writer, s *judge.Summary) error {
 	writeTable(&b, loadColumns(), s)
 	writeTable(&b, latencyColumns(), s)
 	writeNotes(&b, s, bytes.Contains(b.Bytes()[tables:], []byte(" "+weak)))
+	writeObjectives(&b, s)
 	writePlanned(&b, s)
 	writeSteadiness(&b, s)
 	writeLoops(&b, s)
@@ -380,7 +381,7 @@ func writeClasses(b *bytes.Buffer, s *judge.Summary) {
 		c := &s.Classes[i]
 		p := judge.Part{Metrics: c.Metrics}
 		wrap(b, head, fmt.Sprintf("%s: %s · TTFT p50 %s, p99 %s · E2E from send p50 %s, p99 %s", printable(c.Name), strings.Join(counts(&c.Outcomes), " · "),
-			quantile(measure.TTFT, stats.P50)(&p), quantile(measure.TTFT, stats.P99)(&p), quantile(measure.E2E, stats.P50)(&p), quantile(measure.E2E, stats.P99)(&p)))
+			quantile(measure.TTFT, stats.P50)(&p), quantile(measure.TTFT, stats.P99)(&p), quantile(measure.E2E, stats.P50)(&p), quantile(measure.E2E, stats.P99)(&p))+classObjectives(c))
 		head = "          "
 	}
 }

@@ -19,7 +19,13 @@ type Metric struct {
 
 	// Of puts the reply's values into t and reports whether the metric is defined for the reply.
 	Of func(r *Reply, t *Tally) bool
+
+	// One is the value of a metric of which a reply has one, whatever became of the reply; nil for the others.
+	One func(r *Reply) (Value, bool)
 }
+
+// Value is one value of a metric in its base unit. In truth it lies within [Low, High].
+type Value struct{ At, Low, High int64 }
 
 // Unit is what a metric is reported in.
 type Unit uint8
@@ -84,26 +90,59 @@ const (
 // Table lists every metric in the order of reporting. Adding a metric is adding a row.
 func Table() []Metric {
 	return []Metric{
-		{Slip, Milliseconds, Lower, OverSent, slip},
-		{Connect, Milliseconds, Lower, OverSent, connect},
-		{ReceiveLag, Milliseconds, Lower, OverSent, receiveLag},
-		{FirstEvent, Milliseconds, Lower, OverCompleted, sinceSend(func(r *Reply) Arrival { return r.FirstEvent })},
-		{TTFT, Milliseconds, Lower, OverCompleted, sinceSend(func(r *Reply) Arrival { return r.FirstToken })},
-		{TTFTFromDue, Milliseconds, Lower, OverCompleted, ttftFromDue},
-		{FirstAnswer, Milliseconds, Lower, OverCompleted, sinceSend(func(r *Reply) Arrival { return r.FirstAnswer })},
-		{ICL, Milliseconds, Lower, OverCompleted, icl},
-		{ITL, Milliseconds, Lower, OverCompleted, itl},
-		{Stall, Milliseconds, Lower, OverCompleted, stall},
-		{TPOT, Milliseconds, Lower, OverCompleted, tpot},
-		{NTPOT, Milliseconds, Lower, OverCompleted, ntpot},
-		{E2E, Milliseconds, Lower, OverCompleted, e2e},
-		{E2EFromDue, Milliseconds, Lower, OverCompleted, e2eFromDue},
-		{InputTokens, Tokens, Neither, OverCompleted, inputTokens},
-		{OutputTokens, Tokens, Neither, OverCompleted, outputTokens},
-		{CachedTokens, Tokens, Neither, OverCompleted, cachedTokens},
-		{TokenEvents, Tokens, Neither, OverCompleted, tokenEvents},
+		{Name: Slip, Better: Lower, Over: OverSent, Of: slip},
+		{Name: Connect, Better: Lower, Over: OverSent, Of: connect},
+		{Name: ReceiveLag, Better: Lower, Over: OverSent, Of: receiveLag},
+		latency(FirstEvent, func(r *Reply) (Value, bool) { return since(r.Sent, r.FirstEvent) }),
+		latency(TTFT, func(r *Reply) (Value, bool) { return since(r.Sent, r.FirstToken) }),
+		latency(TTFTFromDue, func(r *Reply) (Value, bool) { return since(r.Due, r.FirstToken) }),
+		latency(FirstAnswer, func(r *Reply) (Value, bool) { return since(r.Sent, r.FirstAnswer) }),
+		{Name: ICL, Better: Lower, Of: icl},
+		{Name: ITL, Better: Lower, Of: itl},
+		{Name: Stall, Better: Lower, Of: stall, One: longestGap},
+		timePerToken(TPOT, tpot),
+		timePerToken(NTPOT, ntpot),
+		latency(E2E, func(r *Reply) (Value, bool) { return exactly(r.Finish - r.Sent), r.Ended }),
+		latency(E2EFromDue, func(r *Reply) (Value, bool) { return exactly(r.Finish - r.Due), r.Ended }),
+		{Name: InputTokens, Unit: Tokens, Of: inputTokens},
+		{Name: OutputTokens, Unit: Tokens, Of: outputTokens},
+		{Name: CachedTokens, Unit: Tokens, Of: cachedTokens},
+		{Name: TokenEvents, Unit: Tokens, Of: tokenEvents},
 	}
 }
+
+// latency is the row of a time of which each completed reply has one at most.
+func latency(name string, one func(*Reply) (Value, bool)) Metric {
+	of := func(r *Reply, t *Tally) bool {
+		v, ok := one(r)
+		if ok {
+			t.keep(v.At, span{v.Low, v.High})
+		}
+		return ok
+	}
+	return Metric{Name: name, Better: Lower, Of: of, One: one}
+}
+
+// timePerToken is the row of a time over a number of tokens.
+func timePerToken(name string, parts func(*Reply) (quotient, bool)) Metric {
+	of := func(r *Reply, t *Tally) bool {
+		q, ok := parts(r)
+		if ok {
+			t.ratio(q)
+		}
+		return ok
+	}
+	one := func(r *Reply) (Value, bool) {
+		q, ok := parts(r)
+		if !ok {
+			return Value{}, false
+		}
+		return q.value(), true
+	}
+	return Metric{Name: name, Better: Lower, Of: of, One: one}
+}
+
+func exactly(d time.Duration) Value { return Value{int64(d), int64(d), int64(d)} }
 
 func slip(r *Reply, t *Tally) bool {
 	t.Add(int64(r.Sent - r.Due))
@@ -139,17 +178,8 @@ func receiveLag(r *Reply, t *Tally) bool {
 	return r.Stamped > 0
 }
 
-func sinceSend(of func(*Reply) Arrival) func(*Reply, *Tally) bool {
-	return func(r *Reply, t *Tally) bool { return since(r.Sent, of(r), t) }
-}
-
-func ttftFromDue(r *Reply, t *Tally) bool { return since(r.Due, r.FirstToken, t) }
-
-func since(from time.Duration, a Arrival, t *Tally) bool {
-	if a.Known {
-		t.keep(int64(a.At-from), span{int64(a.Low - from), int64(a.At - from)})
-	}
-	return a.Known
+func since(from time.Duration, a Arrival) (Value, bool) {
+	return Value{At: int64(a.At - from), Low: int64(a.Low - from), High: int64(a.At - from)}, a.Known
 }
 
 // icl takes the gaps whose two ends are exact. The others are bounded and kept out of the figures: the zero between two
@@ -193,72 +223,52 @@ func itl(r *Reply, t *Tally) bool {
 	return defined
 }
 
-// stall is the longest gap between token events. It is exact when no bounded gap can be longer than the longest exact one.
 func stall(r *Reply, t *Tally) bool {
+	v, ok := longestGap(r)
+	switch {
+	case ok && v.Low == v.High:
+		t.Add(v.Low)
+	case ok:
+		t.bound(span{v.Low, v.High}, 1)
+	}
+	return ok
+}
+
+// longestGap is that between token events. It is exact when no bounded gap can be longer than the longest exact one, and else At is the
+// most that it can be.
+func longestGap(r *Reply) (Value, bool) {
 	if len(r.Tokens) < 2 {
-		return false
+		return Value{}, false
 	}
 	longest := between(r.Tokens[0].Arrival, r.Tokens[1].Arrival)
 	for i := 2; i < len(r.Tokens); i++ {
 		gap := between(r.Tokens[i-1].Arrival, r.Tokens[i].Arrival)
 		longest = span{max(longest.low, gap.low), max(longest.high, gap.high)}
 	}
-	if longest.low == longest.high {
-		t.Add(longest.low)
-	} else {
-		t.bound(longest, 1)
-	}
-	return true
+	return Value{At: longest.high, Low: longest.low, High: longest.high}, true
 }
 
 // tpot needs two token events: the tokens of a single one came at once, and say nothing of the time between tokens.
-func tpot(r *Reply, t *Tally) bool {
-	tokens, ok := r.laterTokens()
-	if ok {
-		t.ratio(int64(r.LastToken.At-r.FirstToken.At), tokens, between(r.FirstToken, r.LastToken))
-	}
-	return ok
-}
-
-// laterTokens is how many tokens came after those of the first token event.
-func (r *Reply) laterTokens() (n int64, ok bool) {
+func tpot(r *Reply) (quotient, bool) {
 	if len(r.Tokens) < 2 || !r.OutputKnown {
-		return 0, false
+		return quotient{}, false
 	}
-	n = r.Output - r.firstTokens()
-	return n, n > 0
+	tokens := r.Output - r.firstTokens()
+	return quotient{int64(r.LastToken.At - r.FirstToken.At), tokens, between(r.FirstToken, r.LastToken)}, tokens > 0
 }
 
 // TPOT is one reply's value of the metric of that name; ok is false where that is not defined.
 func (r *Reply) TPOT() (value time.Duration, ok bool) {
-	n, ok := r.laterTokens()
+	q, ok := tpot(r)
 	if !ok {
 		return 0, false
 	}
-	return time.Duration(perToken(int64(r.LastToken.At-r.FirstToken.At), n)), true
+	return time.Duration(q.value().At), true
 }
 
-func ntpot(r *Reply, t *Tally) bool {
-	if !r.Ended || !r.OutputKnown || r.Output <= 0 {
-		return false
-	}
+func ntpot(r *Reply) (quotient, bool) {
 	e2e := int64(r.Finish - r.Sent)
-	t.ratio(e2e, r.Output, span{e2e, e2e})
-	return true
-}
-
-func e2e(r *Reply, t *Tally) bool {
-	if r.Ended {
-		t.Add(int64(r.Finish - r.Sent))
-	}
-	return r.Ended
-}
-
-func e2eFromDue(r *Reply, t *Tally) bool {
-	if r.Ended {
-		t.Add(int64(r.Finish - r.Due))
-	}
-	return r.Ended
+	return quotient{e2e, r.Output, span{e2e, e2e}}, r.Ended && r.OutputKnown && r.Output > 0
 }
 
 func inputTokens(r *Reply, t *Tally) bool {

@@ -51,11 +51,24 @@ func (t *Tally) bound(s span, n int64) {
 	t.high.AddN(s.high, n)
 }
 
-// ratio puts in numerator over denominator, which must be above 0, rounded to a whole number of the metric's base unit.
-func (t *Tally) ratio(numerator, denominator int64, s span) {
-	t.numerator.Add(numerator)
-	t.denominator.Add(denominator)
-	t.keep(perToken(numerator, denominator), span{perToken(s.low, denominator), perToken(s.high, denominator)})
+// quotient is a numerator, known to lie within a span, over a denominator above 0.
+type quotient struct {
+	numerator, denominator int64
+	within                 span
+}
+
+// value is the quotient, rounded to a whole number of the metric's base unit.
+func (q quotient) value() Value {
+	over := func(v int64) int64 { return perToken(v, q.denominator) }
+	return Value{At: over(q.numerator), Low: over(q.within.low), High: over(q.within.high)}
+}
+
+// ratio puts in a quotient.
+func (t *Tally) ratio(q quotient) {
+	t.numerator.Add(q.numerator)
+	t.denominator.Add(q.denominator)
+	v := q.value()
+	t.keep(v.At, span{v.Low, v.High})
 }
 
 func perToken(v, tokens int64) int64 { return int64(math.Round(float64(v) / float64(tokens))) }

@@ -85,3 +85,40 @@ func (c *Cohort) within(at Crossing) *Indicator {
 	}
 	return s
 }
+
+// Within counts the requests that completed with a value of which keeps says yes, and measures how they depend on each other in that.
+func (c *Cohort) Within(keeps func(v int64) bool) (yes int64, d Dependence) {
+	s := new(Indicator)
+	for _, v := range c.values {
+		s.Append(v < math.MaxInt64 && keeps(v))
+	}
+	return int64(s.ones()), s.Dependence()
+}
+
+// Mean is the mean of the requests that completed, and its 95 % interval for as many as they are worth. ok is false for fewer than
+// eight, and where they depend on each other over more than a quarter of the run.
+func (c *Cohort) Mean() (i Interval, ok bool) {
+	var values []float64
+	for _, v := range c.values {
+		if v < math.MaxInt64 {
+			values = append(values, float64(v))
+		}
+	}
+	values = grouped(values)
+	d := Depend(values)
+	if d.Cut {
+		return Interval{}, false
+	}
+	mean, variance := moments(values)
+	half := student(0.975, max(d.Effective()-1, 1)) * math.Sqrt(variance/d.Effective())
+	return Interval{mean, mean - half, mean + half}, true
+}
+
+// grouped takes the means of equal groups of many values, in their order, so that measuring their dependence takes no time to speak
+// of. Values behind the last whole group are left out.
+func grouped(values []float64) []float64 {
+	if len(values) <= mostFine {
+		return values
+	}
+	return batchMeans(values, (len(values)+mostFine/4-1)/(mostFine/4))
+}

@@ -209,3 +209,46 @@ func TestDependenceOfAQuantileIncludesThatTowardsTheMedian(t *testing.T) {
 		t.Error("p10: got a shorter τ than p25")
 	}
 }
+
+func TestWithinCountsWhatCompletedInTime(t *testing.T) {
+	var c stats.Cohort
+	for v := range int64(10) {
+		c.Complete(v)
+	}
+	c.Fail(0)
+	c.Censor(3)
+	if yes, d := c.Within(func(v int64) bool { return v <= 4 }); yes != 5 || d.N != 12 {
+		t.Errorf("got %d of %d, want 5 of 12", yes, d.N)
+	}
+}
+
+// The mean response time of an M/M/1 queue is E[S]/(1−ρ); its requests depend on each other, and an interval that takes them for
+// independent holds it in half of the runs.
+func TestMeanOfACohortCoversTheTruth(t *testing.T) {
+	const rho, runs = 0.5, 200
+	held := 0
+	for seed := range uint64(runs) {
+		var c stats.Cohort
+		sum := 0.0
+		for _, v := range queue(seed, rho, 5000) {
+			c.Complete(v)
+			sum += float64(v)
+		}
+		i, ok := c.Mean()
+		if !ok {
+			continue
+		}
+		near(t, "mean", i.Mean, sum/5000, 1e-3)
+		if truth := 1e6 / (1 - rho); i.Low <= truth && truth <= i.High {
+			held++
+		}
+	}
+	if held < runs*88/100 {
+		t.Errorf("got the truth in %d of %d intervals, want nearly 95 %%", held, runs)
+	}
+	var few stats.Cohort
+	few.Complete(1)
+	if _, ok := few.Mean(); ok {
+		t.Error("one request: got an interval, want none")
+	}
+}

@@ -80,6 +80,9 @@ func (s *Indicator) Append(yes bool) {
 // N returns how many are in.
 func (s *Indicator) N() int64 { return int64(s.n) }
 
+// Yes returns how many of them are yes.
+func (s *Indicator) Yes() int64 { return int64(s.ones()) }
+
 // mostFine is up to how many places an Indicator looks at each; beyond it takes them together.
 const mostFine = 1 << 16
 
