@@ -38,6 +38,8 @@ var imports = map[string][]string{
 	"internal/judge/bias":    {},
 	"internal/judge/verdict": {"internal/judge/measure", "internal/judge/stats", "internal/record"},
 
+	"internal/judge/capacity": {"internal/judge", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/record"},
+
 	"internal/report": {"internal/judge", "internal/judge/compare", "internal/judge/measure", "internal/judge/stats", "internal/judge/verdict", "internal/objective", "internal/record"},
 
 	"internal/sim":  {}, // the truth must not share our errors

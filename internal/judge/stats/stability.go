@@ -34,6 +34,7 @@ const (
 	alarmQuantile = 2.33 // standard errors, one-sided: 1 %
 	powerQuantile = 1.28 // 10 %
 	MostFailed    = 0.01 // share of requests that may fail on a server that keeps up
+	leastOffered  = 50   // requests: of fewer, none failing says little
 )
 
 // Excess is what was left standing, as a share of the offered load, with its standard error. The zero value is unknown.
@@ -174,6 +175,8 @@ func (s *Stability) State(tolerance float64) (state State, why string) {
 		return Overloaded, "the backlog grows"
 	case s.failedLow > MostFailed:
 		return Overloaded, "requests fail"
+	case s.Offered < leastOffered:
+		return Unclear, "too few requests"
 	case s.Failed > MostFailed:
 		return Unclear, "some requests fail"
 	case s.Backlog.high() >= tolerance:

@@ -175,6 +175,7 @@ func TestStabilityWeighsEachSign(t *testing.T) {
 		"a tenth fails":          {failing(even(100, 10, 10), 100), Overloaded, "requests fail"},
 		"a few fail":             {failing(even(100, 1, 1), 2), Unclear, "some requests fail"},
 		"one in a thousand":      {failing(even(100, 10, 10), 1), Stable, ""},
+		"forty requests":         {even(100, 0.4, 0.4), Unclear, "too few requests"},
 		"all fail, none waiting": {failing(even(100, 10, 10), 1000), Overloaded, "requests fail"},
 	} {
 		s, ok := Assess(test.course)
