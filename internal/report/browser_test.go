@@ -38,7 +38,7 @@ type opened struct {
 	asked    []string
 }
 
-func open(t *testing.T, page []byte) opened {
+func open(t *testing.T, page []byte, fragment string) opened {
 	t.Helper()
 	command := browser(t)
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func open(t *testing.T, page []byte) opened {
 	netlog := filepath.Join(dir, "net.json")
 	c := exec.CommandContext(ctx, command, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--host-resolver-rules=MAP * ~NOTFOUND",
-		"--user-data-dir="+filepath.Join(dir, "profile"), "--enable-logging=stderr", "--log-level=0", "--log-net-log="+netlog, "--virtual-time-budget=5000", "--dump-dom", "file://"+path)
+		"--user-data-dir="+filepath.Join(dir, "profile"), "--enable-logging=stderr", "--log-level=0", "--log-net-log="+netlog, "--virtual-time-budget=5000", "--dump-dom", "file://"+path+fragment)
 	var out, log bytes.Buffer
 	c.Stdout, c.Stderr = &out, &log
 	if err := c.Run(); err != nil {
@@ -90,7 +90,7 @@ var (
 
 // What check looks for must be there to be found.
 func TestBrowserTellsOfRequestsAndTheConsole(t *testing.T) {
-	o := open(t, []byte(`<body><img src="https://example.invalid/a.png"><script>console.error("oh"); fetch("http://127.0.0.1:9/b").catch(() => {})</script>`))
+	o := open(t, []byte(`<body><img src="https://example.invalid/a.png"><script>console.error("oh"); fetch("http://127.0.0.1:9/b").catch(() => {})</script>`), "")
 	if !slices.Contains(o.asked, "https://example.invalid/a.png") || !slices.Contains(o.asked, "http://127.0.0.1:9/b") || !strings.Contains(strings.Join(o.console, ""), "oh") {
 		t.Errorf("got the requests %q and the console %q, want two and an error", o.asked, o.console)
 	}
@@ -100,7 +100,7 @@ func TestBrowserTellsOfRequestsAndTheConsole(t *testing.T) {
 func check(t *testing.T, m *record.Manifest, all []*record.Exchange) opened {
 	t.Helper()
 	page, s := pageOf(t, m, all)
-	o := open(t, page)
+	o := open(t, page, "")
 	if !strings.Contains(o.document, `data-drawn="true"`) || !strings.Contains(o.document, `id="fault" class="fault" hidden=""`) {
 		i := strings.Index(o.document, `id="fault"`)
 		t.Errorf("the page was not drawn to its end: …%s", o.document[max(i, 0):min(max(i, 0)+400, len(o.document))])
@@ -183,5 +183,22 @@ func TestPageInABrowserTakesNothingForMarkup(t *testing.T) {
 	}
 	if !strings.Contains(o.document, html.EscapeString("<img src=x onerror=")) && !strings.Contains(o.document, "&lt;img src=x onerror=") {
 		t.Error("words of the server are not shown")
+	}
+}
+
+// Request i has a TTFT of 50 ms and 10 µs × i, a TPOT of 10 ms and an E2E of 71 ms more than its TTFT; measured are those from 100 on.
+func TestPageInABrowserCountsWhatMeetsALimit(t *testing.T) {
+	m, all := manifest(), exchanges()
+	for _, x := range all[150:160] {
+		x.Outcome, x.Status = record.HTTPError, 500
+	}
+	page, _ := pageOf(t, m, all)
+	for _, c := range []struct{ fragment, want string }{
+		{"", "1190"}, {"#slo=ttft_ms:55", "391"}, {"#slo=ttft_ms:55.004,tpot_ms:10", "391"}, {"#slo=tpot_ms:9.9", "0"}, {"#slo=ttft_ms:55,e2e_ms:124.5", "241"},
+	} {
+		o := open(t, page, c.fragment)
+		if got := regexp.MustCompile(`id="goodput-total" data-good="(\d+)" data-of="1200"`).FindStringSubmatch(o.document); got == nil || got[1] != c.want {
+			t.Errorf("%s: got %v, want %s of 1200 within the limits", c.fragment, got, c.want)
+		}
 	}
 }

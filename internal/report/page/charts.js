@@ -19,23 +19,35 @@ function chart(host, { title, note, x, y, series, height = 220, sync, over, zoom
   host.append(figure);
   const axis = (of, side) => ({
     scale: side, label: of.label, labelSize: 18, labelFont: font(12), font: font(12), stroke: () => colour("muted"),
-    grid: { stroke: () => colour("line"), width: 1 }, ticks: { stroke: () => colour("line"), width: 1, size: 4 },
-    values: of.values || ((u, ticks) => ticks.map((v) => (known(v) ? of.format(v) : ""))), splits: of.splits,
-    size: side === "y" ? 64 : 34, space: side === "y" ? 30 : 70, filter: of.filter,
+    grid: { show: !of.bare, stroke: () => colour("line"), width: 1 }, ticks: { show: !of.bare, stroke: () => colour("line"), width: 1, size: 4 },
+    values: (u, ticks) => ticks.map((v) => (known(v) ? short(of.format(v)) : "")), splits: of.log ? decades : undefined,
+    size: side === "y" ? 64 : 34, space: side === "y" ? 30 : 70,
   });
   const u = new uPlot({
     width: widthOf(plot), height, legend: { show: legend, live: zoom }, padding: [10, 16, 0, 0],
     cursor: { show: zoom, drag: { x: zoom, y: false }, points: { size: 6 }, sync: sync ? { key: sync, setSeries: false } : undefined },
     scales: { x: scaleOf(x), y: scaleOf(y) },
     axes: [axis(x, "x"), axis(y, "y")],
-    series: [{ label: x.name || x.label, value: (u, v) => (known(v) ? x.format(v) : "–") }, ...series.map((s) => lineOf(s, y))],
+    series: [{ label: x.name || x.label, value: (u, v) => (known(v) ? x.format(v) : "") }, ...series.map((s) => lineOf(s, y))],
     hooks: { draw: over ? [over] : [] },
-  }, [x.data, ...series.map((s) => (y.log ? s.values.map((v) => (v > 0 ? v : null)) : s.values))], plot);
+  }, [x.data, ...series.map((s) => (y.log ? s.values.map((v) => (v > 0 || v === undefined ? v : null)) : s.values))], plot);
   u.root.setAttribute("role", "img");
   u.root.setAttribute("aria-label", `${title || ""}: ${series.map((s) => s.label).join(", ")} over ${x.label}`);
   const entry = { u, plot, height };
   charts.add(entry);
   return { u, figure, remove() { charts.delete(entry); u.destroy(); figure.remove(); } };
+}
+
+// short leaves zeros away that a tick does not need: 2.00 s is 2 s.
+const short = (text) => text.replace(/^(-?\d+)\.0+(?=\D|$)/, "$1").replace(/^(-?\d+\.\d*?[1-9])0+(?=\D|$)/, "$1");
+
+// decades are the ticks of a logarithmic axis: powers of ten, and 2 and 5 times them where there are few.
+function decades(u, axis, low, high) {
+  const [from, to] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+  const steps = to - from > 2 ? [1] : [1, 2, 5];
+  const ticks = [];
+  for (let power = from; power <= to; power++) for (const step of steps) ticks.push(step * 10 ** power);
+  return ticks.filter((v) => v >= low * 0.999 && v <= high * 1.001);
 }
 
 const font = (size) => `${size}px system-ui, sans-serif`;
@@ -44,7 +56,8 @@ const widthOf = (plot) => Math.max(plot.clientWidth || plot.parentElement.client
 function scaleOf(of) {
   const scale = { time: false };
   if (of.log) {
-    Object.assign(scale, { distr: 3, log: 10, range: (u, low, high) => (low > 0 ? uPlot.rangeLog(low, Math.max(high, low * 1.01), 10, !of.tight) : [0.1, 10]) });
+    const more = (of.bounds || []).filter((v) => v > 0);
+    Object.assign(scale, { distr: 3, log: 10, range: (u, low, high) => logRange([low, high, ...more], of.tight) });
   } else if (of.range) {
     scale.range = of.range;
   } else if (of.fromZero) {
@@ -53,13 +66,23 @@ function scaleOf(of) {
   return scale;
 }
 
+// logRange goes to the next 1, 2 or 5 of a power of ten, or where it is to be tight no further than the values.
+function logRange(values, tight) {
+  const there = values.filter((v) => v > 0);
+  if (there.length === 0) return [0.1, 10];
+  const [low, high] = [Math.min(...there), Math.max(...there)];
+  if (tight && high > low) return [low, high];
+  const powers = (v) => [1, 2, 5, 10].map((step) => step * 10 ** Math.floor(Math.log10(v)));
+  return [powers(low * 0.95).findLast((v) => v <= low * 0.95), powers(high * 1.05).find((v) => v >= high * 1.05)];
+}
+
 function lineOf(s, y) {
   const format = s.format || y.format;
   return {
     label: s.label, show: !s.hidden, scale: "y", dash: s.dash, width: s.points ? 0 : s.width || 1.75, spanGaps: false,
     stroke: () => colour(s.colour), fill: s.fill ? () => colour(s.colour) + "26" : undefined,
     paths: s.points ? () => null : s.paths, points: { show: s.points ? true : s.dots, size: s.size || 5, fill: s.hollow ? () => colour("surface") : () => colour(s.colour) },
-    value: (u, v) => (known(v) ? format(v) : "–"),
+    value: (u, v) => (known(v) ? format(v) : ""),
   };
 }
 
@@ -80,28 +103,47 @@ window.addEventListener("beforeprint", refresh);
 window.addEventListener("afterprint", refresh);
 for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", refresh);
 
-// whiskers draws intervals: of each item x, low and high, in its colour.
-function whiskers(items) {
-  return (u) => {
-    const c = u.ctx;
+// within lets draw draw inside of the plot, in its pixels.
+function within(u, draw) {
+  const c = u.ctx;
+  c.save();
+  c.beginPath();
+  c.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+  c.clip();
+  c.lineWidth = 1.25 * devicePixelRatio;
+  draw(c, (x) => u.valToPos(x, "x", true), (y) => u.valToPos(y, "y", true));
+  c.restore();
+}
+
+// line strokes from point to point.
+function line(c, ...points) {
+  c.beginPath();
+  points.forEach(([x, y], i) => (i === 0 ? c.moveTo(x, y) : c.lineTo(x, y)));
+  c.stroke();
+}
+
+// whiskers draws intervals: of each item x, low and high, in its colour; an open one has no upper end.
+function whiskers(u, items) {
+  within(u, (c, px, py) => {
     const half = 4 * devicePixelRatio;
-    c.save();
-    c.beginPath();
-    c.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
-    c.clip();
-    c.lineWidth = 1.25 * devicePixelRatio;
     for (const { x, low, high, colour: name, open } of items) {
-      if (!known(low) || !known(high)) continue;
-      const [px, top, bottom] = [u.valToPos(x, "x", true), u.valToPos(high, "y", true), u.valToPos(low, "y", true)];
+      const [at, top, bottom] = [px(x), py(high), py(low)];
       c.strokeStyle = colour(name);
-      c.beginPath();
-      c.moveTo(px, top);
-      c.lineTo(px, bottom);
-      if (!open) { c.moveTo(px - half, top); c.lineTo(px + half, top); }
-      c.moveTo(px - half, bottom);
-      c.lineTo(px + half, bottom);
-      c.stroke();
+      line(c, [at, top], [at, bottom]);
+      line(c, [at - half, bottom], [at + half, bottom]);
+      if (!open) line(c, [at - half, top], [at + half, top]);
     }
-    c.restore();
-  };
+  });
+}
+
+// crossed draws a cross at each item's x and y.
+function crossed(u, items) {
+  within(u, (c, px, py) => {
+    const half = 4 * devicePixelRatio;
+    for (const { x, y, colour: name } of items) {
+      c.strokeStyle = colour(name);
+      line(c, [px(x) - half, py(y) - half], [px(x) + half, py(y) + half]);
+      line(c, [px(x) - half, py(y) + half], [px(x) + half, py(y) - half]);
+    }
+  });
 }

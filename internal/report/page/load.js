@@ -23,7 +23,7 @@ function stageRow(path, name) {
 function showLatencyAgainstLoad() {
   if (measured.length === 0) return;
   const body = section("load", "Latency against load",
-    "Quantiles over all planned requests: failed ones never reach a value. Bars are 95 % intervals. Full points count from when a request was due, as a user on that schedule would; hollow ones from when it was sent.");
+    "Quantiles over all planned requests: failed ones never reach a value. Bars are 95 % intervals. Full points count from when a request was due, as a user on that schedule would; hollow ones from when it was sent. A cross is the quantile of the completed requests alone, where the records do not carry one over all with its interval: the table says why.");
   const place = element("div");
   const shown = { metric: "ttft", x: "rate" };
   const draw = () => {
@@ -48,13 +48,14 @@ function latencyChart(place, metric, against) {
   const shift = (Math.max(...loads) - Math.min(...loads) || loads[0] || 1) * 0.006; // so that intervals stand beside each other
   const xs = [];
   const columns = levelColours.flatMap(() => [[], []]);
-  const bars = [];
+  const [bars, crosses] = [[], []];
   stages.forEach(({ stage }, i) => levelColours.forEach(([level, name], k) => [metric + "_from_due_ms", metric + "_ms"].forEach((key, from) => {
     const estimate = stage.all_planned && stage.all_planned[key] && stage.all_planned[key][level];
     const reached = estimate && !estimate.withheld && estimate.reach === "reached";
     xs.push(loads[i] + shift * (2 * (k - 1) + (from - 0.5)));
-    columns.forEach((column, n) => column.push(n === 2 * k + from && reached ? estimate.value : null));
+    columns.forEach((column, n) => column.push(n === 2 * k + from ? (reached ? estimate.value : null) : undefined)); // undefined is no gap
     if (reached && known(estimate.low.value)) bars.push({ x: xs[xs.length - 1], low: estimate.low.value, high: known(estimate.high.value) ? estimate.high.value : estimate.value, colour: name, open: estimate.high.reach !== "reached" });
+    if (!reached && known(stage.metrics[key] && stage.metrics[key][level])) crosses.push({ x: xs[xs.length - 1], y: stage.metrics[key][level], colour: name });
   })));
   const order = xs.map((_, i) => i).sort((a, b) => xs[a] - xs[b]);
   const sorted = (column) => order.map((i) => column[i]);
@@ -62,17 +63,18 @@ function latencyChart(place, metric, against) {
     { label: `${level} from due`, values: sorted(columns[2 * k]), colour: name, dots: true, size: 7, spans: true },
     { label: `${level} from send`, values: sorted(columns[2 * k + 1]), colour: name, dots: true, size: 7, hollow: true, dash: [4, 4], spans: true },
   ]);
-  const all = columns.flat().filter((v) => v > 0);
+  const all = [...columns.flat(), ...bars.flatMap((bar) => [bar.low, bar.high]), ...crosses.map((cross) => cross.y)].filter((v) => v > 0);
+  const log = all.length > 0 && Math.max(...all) > 8 * Math.min(...all);
   return chart(place, {
     x: { label: against === "rate" ? "requests/s sent" : "requests in flight, mean", format: plain, data: sorted(xs), range: padded(loads) },
-    y: { label: metric.toUpperCase(), format: span, log: all.length > 0 && Math.max(...all) > 8 * Math.min(...all), fromZero: true }, series, height: 320, over: whiskers(bars),
+    y: { label: metric.toUpperCase(), format: span, log, range: log ? undefined : () => [0, 1.08 * Math.max(...all, 0.001)], bounds: all }, series, height: 320, over: (u) => { whiskers(u, bars); crossed(u, crosses); },
   });
 }
 
 // padded leaves room at both sides of the values.
 function padded(values) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  const room = (high - low) * 0.06 || Math.abs(high) * 0.2 || 1;
+  const room = Math.max((high - low) * 0.06, Math.abs(high) * 0.05) || 1;
   return () => [Math.max(low - room, 0), high + room];
 }
 

@@ -8,28 +8,18 @@ const timeAxis = () => {
 
 // stageBands draws where stages begin, warm-up shaded.
 function stageBands(u) {
-  const c = u.ctx;
-  c.save();
-  c.beginPath();
-  c.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
-  c.clip();
-  for (const stage of summary.stages) {
-    const [from, to] = [u.valToPos(stage.start_ms / 1e3, "x", true), u.valToPos(stage.end_ms / 1e3, "x", true)];
-    if (stage.warmup) {
-      c.fillStyle = colour("muted") + "1c";
-      c.fillRect(from, u.bbox.top, to - from, u.bbox.height);
-    }
-    c.strokeStyle = colour("line");
-    c.lineWidth = devicePixelRatio;
+  within(u, (c, px) => {
+    const [top, bottom] = [u.bbox.top, u.bbox.top + u.bbox.height];
     c.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-    for (const edge of [from, to]) {
-      c.beginPath();
-      c.moveTo(edge, u.bbox.top);
-      c.lineTo(edge, u.bbox.top + u.bbox.height);
-      c.stroke();
+    for (const stage of summary.stages) {
+      const [from, to] = [px(stage.start_ms / 1e3), px(stage.end_ms / 1e3)];
+      c.fillStyle = colour("muted") + "1c";
+      if (stage.warmup) c.fillRect(from, top, to - from, bottom - top);
+      c.strokeStyle = colour("line");
+      line(c, [from, top], [from, bottom]);
+      line(c, [to, top], [to, bottom]);
     }
-  }
-  c.restore();
+  });
 }
 
 function showTime() {

@@ -26,8 +26,21 @@ function showVerdict(page) {
     element("p", { class: "badge" }, element("span", { "aria-hidden": "true" }, mark + " "), value("verdict.class", String)),
     element("h1", {}, sentence),
     element("p", { class: "reason" }, value("verdict.reason", String)),
+    finding(),
     worstGates(),
     element("p", { class: "target" }, targetLine())));
+}
+
+// finding says in a sentence what was asked and what came.
+function finding() {
+  const { total, stages } = summary;
+  if (total.outcomes.completed === 0) return null;
+  const asked = known(total.planned_rate_per_s) ? ["Of ", value("total.planned_rate_per_s", plain), " requests/s asked, ", value("total.completed_rate_per_s", plain), " completed"] : [value("total.completed_rate_per_s", plain), " requests/s completed"];
+  const metric = known(total.metrics.ttft_ms.p50) ? ["ttft_ms", "the first token came after "] : ["e2e_ms", "the reply was there after "];
+  const latency = ["; ", metric[1], value(`total.metrics.${metric[0]}.p50`, span), " in the median, ", value(`total.metrics.${metric[0]}.p99`, span), " at p99."];
+  const behind = stages.findIndex((stage) => !stage.warmup && stage.planned_rate_per_s > 0 && stage.completed_rate_per_s < 0.9 * stage.planned_rate_per_s);
+  const fell = behind < 0 ? [] : [` In ${stages[behind].name} only `, value(`stages.${behind}.completed_rate_per_s`, plain), " of ", value(`stages.${behind}.planned_rate_per_s`, plain), " requests/s were completed in time."];
+  return element("p", { class: "reason" }, asked, latency, fell);
 }
 
 // worstGates lists what failed, with what to do.
@@ -56,10 +69,10 @@ function showNumbers(page) {
     tile("requests/s", value("total.completed_rate_per_s", plain), known(total.planned_rate_per_s) ? ["completed · asked ", value("total.planned_rate_per_s", plain)] : ["completed"]),
     tile("output tokens/s", value("total.output_tokens_per_s", plain), ["input ", value("total.input_tokens_per_s", plain)]),
     latencyTile("TTFT", "ttft_ms"),
-    latencyTile("time per output token", "tpot_ms"),
+    latencyTile("TPOT", "tpot_ms"),
     latencyTile("E2E", "e2e_ms"),
-    latencyTile("client: slip", "slip_ms", "client"),
-    latencyTile("client: receive lag", "receive_lag_ms", "client"),
+    latencyTile("client slip", "slip_ms", "client"),
+    latencyTile("receive lag", "receive_lag_ms", "client"),
   ];
   page.append(element("div", { class: "tiles" }, tiles.filter(Boolean)));
 }
@@ -72,7 +85,7 @@ function tile(name, number, more, kind) {
 function latencyTile(name, metric, kind) {
   const figures = summary.total.metrics[metric];
   if (!figures || !known(figures.p50)) return null;
-  return tile(name, value(`total.metrics.${metric}.p50`, span), ["median · p99 ", value(`total.metrics.${metric}.p99`, span)], kind || "server");
+  return tile(name + ", median", value(`total.metrics.${metric}.p50`, span), ["p99 ", value(`total.metrics.${metric}.p99`, span)], kind || "server");
 }
 
 // showBlame sets the client's share next to the server's: bars on one scale.
@@ -86,14 +99,8 @@ function showBlame() {
   ].filter(([[, metric]]) => metrics[metric] && known(metrics[metric].p99));
   if (rows.length < 2) return;
   const body = section("blame", "Server or client?", "The server's latency next to what the client itself was late by, on one scale. Where orange comes near blue, the client is part of the result.");
-  const values = rows.flatMap(([[, metric]]) => [metrics[metric].p50, metrics[metric].p99]).filter((v) => v > 0);
-  const [low, high] = [Math.min(...values, 1), Math.max(...values)];
-  const place = (v) => (v > 0 ? Math.max((100 * Math.log(v / (low / 2))) / Math.log(high / (low / 2)), 0.5) : 0);
-  body.append(element("div", { class: "bars" }, rows.flatMap(([[label, metric], kind]) => ["p50", "p99"].map((level) => {
-    const bar = element("div", { class: "bar " + kind + " " + level });
-    bar.style.width = place(metrics[metric][level]) + "%";
-    return element("div", { class: "row" }, element("span", { class: "label" }, `${label}, ${level}`), element("div", { class: "track" }, bar), value(`total.metrics.${metric}.${level}`, span));
-  }))), element("p", { class: "note" }, "Logarithmic scale: a bar that is a little shorter is much less."));
+  body.append(barRows(rows.flatMap(([[label, metric], kind]) => ["p50", "p99"].map((level) => [`${label}, ${level}`, `total.metrics.${metric}.${level}`, `${kind} ${level}`]))),
+    element("p", { class: "note" }, "Logarithmic scale: a bar that is a little shorter is much less."));
   overTimeBlame(body);
 }
 
@@ -121,7 +128,7 @@ function showGates() {
   const order = ["failed", "unobservable", "valid", "certified", "not_applicable"];
   const gates = summary.verdict.gates.map((gate, i) => ({ gate, i }));
   gates.sort((a, b) => order.indexOf(a.gate.level) - order.indexOf(b.gate.level) || a.i - b.i);
-  body.append(element("details", { open: summary.verdict.gates.some((gate) => gate.level === "failed") },
+  body.append(element("details", { open: summary.verdict.gates.some((gate) => gate.level === "failed" && !gate.advisory) },
     element("summary", {}, countGates()),
     table(["gate", "level", "measured", "rule"], gates.map(({ gate, i }) => [
       `${gate.id} ${gate.name}`, element("span", { class: "level " + levelOf(gate)[0] }, levelOf(gate)[1]),
