@@ -137,7 +137,11 @@ func capacityLine(cfg sim.Config) string {
 	asked := plan.Defaults().Workload
 	input, _ := asked.InputTokens.Fixed()
 	output, _ := asked.OutputTokens.Fixed()
-	perSecond, ok := cfg.Capacity(input, output)
+	m, err := sim.NewModel(cfg)
+	if err != nil {
+		return ""
+	}
+	perSecond, ok := m.Capacity(input, output)
 	if !ok {
 		return ""
 	}

@@ -21,10 +21,12 @@ const (
 // defaultTokens is the number of output tokens when a request names none.
 const defaultTokens = 16
 
-// What the KV memory is when nothing is said of it.
+// What the KV memory and the batch are when nothing is said of them.
 const (
-	defaultKVTokens = 1 << 20
-	defaultKVBlock  = 16
+	defaultKVTokens      = 1 << 20
+	defaultKVBlock       = 16
+	defaultMaxSeqs       = 256
+	defaultMaxStepTokens = 2048
 )
 
 // Config says how the server behaves. The zero value of every field but Addr is a working choice: a server that answers
@@ -44,7 +46,18 @@ type Config struct {
 	PrefixCache    bool          // keep the blocks of prompts and replies, so that prompts which begin alike are computed once
 	KVTokens       int           // tokens that the KV memory has room for; 0 means 1,048,576
 	KVBlock        int           // tokens in one of its blocks; 0 means 16
-	RoleEarly      bool          // send header and role chunk when service starts instead of with the first token
+	BucketRate     float64       // a token bucket: requests per second that service begins for in the long run, others wait; 0 means no bucket
+	BucketBurst    int           // requests that may begin at once when the bucket is full; 0 means 1
+
+	Batching      bool          // serve by continuous batching, in engine steps of Step and what follows, in place of TTFT, Gap and Slots
+	MaxSeqs       int           // sequences that run at the same time; 0 means 256
+	MaxStepTokens int           // tokens computed in one step; 0 means 2048
+	StepPerSeq    time.Duration // longer for each sequence that decodes
+	StepPerKV     time.Duration // longer for each token in the KV memory of these
+	StepCrowd     time.Duration // longer for the square of the number of sequences: with it, more load is less throughput
+	StepNoise     float64       // coefficient of variation of a lognormal factor on each step; 0 means none
+
+	RoleEarly bool // send header and role chunk when service starts instead of with the first token
 
 	Faults Faults // failures and the fraction of requests that meet them
 
@@ -76,6 +89,15 @@ func (c Config) withDefaults() Config {
 	if c.KVTokens == 0 {
 		c.KVTokens = defaultKVTokens
 	}
+	if c.BucketBurst == 0 {
+		c.BucketBurst = 1
+	}
+	if c.MaxSeqs == 0 {
+		c.MaxSeqs = defaultMaxSeqs
+	}
+	if c.MaxStepTokens == 0 {
+		c.MaxStepTokens = defaultMaxStepTokens
+	}
 	return c
 }
 
@@ -94,20 +116,79 @@ func (c Config) Validate() error {
 		name string
 		n    int
 	}{{"tokens-per-chunk", c.TokensPerChunk}, {"slots", c.Slots}, {"queue-limit", c.QueueLimit}, {"loops", c.Loops},
-		{"kv-tokens", c.KVTokens}, {"kv-block", c.KVBlock}} {
+		{"kv-tokens", c.KVTokens}, {"kv-block", c.KVBlock}, {"bucket-burst", c.BucketBurst}, {"max-seqs", c.MaxSeqs}, {"max-step-tokens", c.MaxStepTokens}} {
 		refuse(f.n < 0, "%s: must not be negative, got %d", f.name, f.n)
 	}
-	refuse(c.Step < 0, "step: must not be negative, got %v", c.Step)
-	refuse(c.Prefill < 0, "prefill: must not be negative, got %v", c.Prefill)
+	for _, f := range []struct {
+		name string
+		d    time.Duration
+	}{
+		{"step", c.Step}, {"prefill", c.Prefill}, {"step-per-seq", c.StepPerSeq}, {"step-per-kv-token", c.StepPerKV}, {"step-crowd", c.StepCrowd},
+	} {
+		refuse(f.d < 0, "%s: must not be negative, got %v", f.name, f.d)
+	}
+	refuse(c.BucketRate < 0 || c.BucketRate > 1e6, "bucket-rate: must be from 0 to 1000000 requests/s, got %v", c.BucketRate)
+	refuse(!(c.StepNoise >= 0 && c.StepNoise <= 10), "step-noise: must be a coefficient of variation from 0 to 10, got %v", c.StepNoise)
 	refuse(c.Step > 0 && !c.Gap.zero(), "gap: excluded by step, got gap %v and step %v\nhint: in lock-step the period is the gap", c.Gap, c.Step)
-	refuse(c.QueueLimit > 0 && c.Slots == 0, "queue-limit: needs slots, got queue-limit %d without", c.QueueLimit)
-	refuse(!c.PrefixCache && c.KVTokens > 0, "kv-tokens: needs prefix-cache, got kv-tokens %d without", c.KVTokens)
-	refuse(!c.PrefixCache && c.KVBlock > 0, "kv-block: needs prefix-cache, got kv-block %d without", c.KVBlock)
-	kv := c.withDefaults()
-	refuse(kv.KVTokens < kv.KVBlock, "kv-tokens: must have room for a block of %d tokens, got %d", kv.KVBlock, kv.KVTokens)
+	faults = append(faults, c.validateTiming()...)
 	faults = append(faults, c.Faults.validate()...)
 	faults = append(faults, c.validateNull()...)
 	return errors.Join(faults...)
+}
+
+// validateTiming reports the settings that do not go together in one model of time.
+func (c Config) validateTiming() (faults []error) {
+	for _, f := range []struct {
+		name  string
+		set   bool
+		with  bool
+		needs string
+	}{
+		{"kv-tokens", c.KVTokens > 0, c.PrefixCache || c.Batching, "prefix-cache or batching"},
+		{"kv-block", c.KVBlock > 0, c.PrefixCache || c.Batching, "prefix-cache or batching"},
+		{"queue-limit", c.QueueLimit > 0, c.Slots > 0 || c.Batching || c.BucketRate > 0, "slots, bucket-rate or batching"},
+		{"bucket-burst", c.BucketBurst > 0, c.BucketRate > 0, "bucket-rate"},
+		{"max-seqs", c.MaxSeqs > 0, c.Batching, "batching"},
+		{"max-step-tokens", c.MaxStepTokens > 0, c.Batching, "batching"},
+		{"step-per-seq", c.StepPerSeq > 0, c.Batching, "batching"},
+		{"step-per-kv-token", c.StepPerKV > 0, c.Batching, "batching"},
+		{"step-crowd", c.StepCrowd > 0, c.Batching, "batching"},
+		{"step-noise", c.StepNoise > 0, c.Batching, "batching"},
+	} {
+		if f.set && !f.with {
+			faults = append(faults, fmt.Errorf("%s: needs %s", f.name, f.needs))
+		}
+	}
+	if c.Batching {
+		faults = append(faults, c.validateBatching()...)
+	}
+	if kv := c.withDefaults(); kv.KVTokens < kv.KVBlock {
+		faults = append(faults, fmt.Errorf("kv-tokens: must have room for a block of %d tokens, got %d", kv.KVBlock, kv.KVTokens))
+	}
+	return faults
+}
+
+// validateBatching reports what continuous batching decides otherwise.
+func (c Config) validateBatching() (faults []error) {
+	for _, f := range []struct {
+		name string
+		set  bool
+		hint string
+	}{
+		{"ttft", !c.TTFT.zero(), "it follows from the steps: step, prefill"},
+		{"gap", !c.Gap.zero(), "it follows from the steps: step, step-per-seq, step-per-kv-token"},
+		{"slots", c.Slots > 0, "the seats of a batch are max-seqs"},
+		{"bucket-rate", c.BucketRate > 0, "queue-limit refuses what is too much"},
+		{"tokens-per-chunk", c.TokensPerChunk > 1, "a step makes one token of each sequence"},
+	} {
+		if f.set {
+			faults = append(faults, fmt.Errorf("%s: not possible with batching\nhint: %s", f.name, f.hint))
+		}
+	}
+	if c.Step+c.Prefill+c.StepPerSeq+c.StepPerKV+c.StepCrowd <= 0 {
+		faults = append(faults, fmt.Errorf("batching: its steps take no time\nhint: --step 10ms, and what it takes longer: prefill, step-per-seq, step-per-kv-token"))
+	}
+	return faults
 }
 
 // validateNull reports the settings that Null cannot follow, and those that only Null can.
@@ -123,7 +204,7 @@ func (c Config) validateNull() (faults []error) {
 		set  bool
 	}{
 		{"step", c.Step != 0}, {"prefill", c.Prefill != 0}, {"slots", c.Slots != 0}, {"fault", len(c.Faults) > 0},
-		{"prefix-cache", c.PrefixCache},
+		{"prefix-cache", c.PrefixCache}, {"batching", c.Batching}, {"bucket-rate", c.BucketRate != 0},
 		{"role-early", c.RoleEarly}, {"truth-in-stream", c.TruthInStream}, {"truth", c.TruthFile != ""},
 		{"ttft", !c.TTFT.constant()}, {"gap", !c.Gap.constant()}, {"tokens-per-chunk", c.TokensPerChunk > 1},
 	} {
@@ -132,20 +213,4 @@ func (c Config) validateNull() (faults []error) {
 		}
 	}
 	return faults
-}
-
-// Capacity returns the requests per second the server can complete when every request has in prompt and out output
-// tokens and none fails: slots / mean service time. ok is false when there is no such limit, or, in lock-step, when it
-// depends on the moments of arrival.
-func (c Config) Capacity(in, out int) (perSecond float64, ok bool) {
-	c = c.withDefaults()
-	if c.Slots == 0 || c.Step > 0 || c.Null {
-		return 0, false
-	}
-	chunks := (out + c.TokensPerChunk - 1) / c.TokensPerChunk
-	service := c.TTFT.mean() + float64(c.Prefill)*float64(in) + c.Gap.mean()*float64(max(chunks-1, 0))
-	if service <= 0 {
-		return 0, false
-	}
-	return float64(c.Slots) / service * float64(time.Second), true
 }

@@ -13,16 +13,12 @@ type core struct {
 	w       wire
 	truth   *truth // nil when none is written
 	wall    int64  // wall-clock nanoseconds minus monotonic
-	timers  timers
+	timing  timing
+	stopped bool
 	scan    scanner
 	metrics metrics
 
-	arrivals uint64    // completion requests so far
-	running  int       // requests in service
-	free     []int64   // when each free slot became free, earliest first
-	cache    *blocks   // nil without a prefix cache
-	holding  []int32   // scratch of remember
-	queue    []*stream // requests that wait for a slot, in order of arrival
+	arrivals uint64 // completion requests so far
 	active   map[*stream]struct{}
 
 	idle    []*stream         // to be used again
@@ -34,81 +30,45 @@ type core struct {
 
 // stream is one completion request, streamed or not.
 type stream struct {
-	c         *conn
-	n         uint64 // arrival number, from 0
-	draws     draws
-	ask       ask
-	chat      bool
-	closing   bool // the client wants the connection closed
-	model     string
-	fault     Fault
-	strike    int // chunks after which a fault in mid-stream strikes
-	max       int // output tokens
-	phase     phase
-	due       int64 // of what comes next
-	order     uint64
-	place     int // 1 + index in the heap of timers; 0 when not in it
-	canned    *canned
-	recv      int64 // when the request had arrived
-	stamped   bool  // by the kernel's stamp
-	start     int64 // when its service started
-	first     int64 // when the first token was sent, or made where it is not sent by itself
-	last      int64 // when the newest token was
-	end       int64
-	chunks    int
-	tokens    int
-	tokenized chain // the prompt, and the reply once it has ended; empty without a prefix cache
-	cached    int   // prompt tokens that the cache had
-	headed    bool
-	status    int
-	outcome   string
-	late      int64 // largest span from due to sent
-	blocked   int   // sends that the socket did not take at once
-	sends     []int64
-	id        []byte // X-Request-Id
-	chunkID   [32]byte
-	created   int64 // Unix seconds
-	port      int
-	admitted  bool // holds a slot, where there are slots
+	sequence
+	c       *conn
+	ask     ask
+	chat    bool
+	closing bool // the client wants the connection closed
+	model   string
+	fault   Fault
+	strike  int // chunks after which a fault in mid-stream strikes
+	canned  *canned
+	recv    int64 // when the request had arrived
+	stamped bool  // by the kernel's stamp
+	first   int64 // when the first token was sent, or made where it is not sent by itself
+	last    int64 // when the newest token was
+	end     int64
+	headed  bool
+	status  int
+	outcome string
+	late    int64 // largest span from due to sent
+	blocked int   // sends that the socket did not take at once
+	sends   []int64
+	id      []byte // X-Request-Id
+	chunkID [32]byte
+	created int64 // Unix seconds
+	port    int
 }
-
-type phase uint8
-
-const (
-	phaseHeaders phase = iota // slow headers: the rest of the header block is next
-	phaseTokens               // a chunk is next
-)
-
-// advanceAtMost is how many due events one call of advance handles, so that reading is never put off for long.
-const advanceAtMost = 128
 
 func newCore(cfg Config, w wire, truth *truth, wall int64) *core {
 	k := &core{cfg: cfg, w: w, truth: truth, wall: wall, active: map[*stream]struct{}{}, models: map[string]string{}}
-	k.free = make([]int64, cfg.Slots)
-	k.metrics = newMetrics(cfg.Model)
+	k.timing = newTiming(cfg, k)
+	k.metrics = newMetrics(cfg)
 	if cfg.PrefixCache {
-		k.metrics.cached = true
-		k.cache = newBlocks(cfg.KVTokens / cfg.KVBlock)
 		k.scan.chain = &chain{size: cfg.KVBlock}
 	}
 	return k
 }
 
-func (k *core) next() (int64, bool) { return k.timers.next() }
+func (k *core) next() (int64, bool) { return k.timing.next() }
 
-func (k *core) advance(now int64) {
-	for range advanceAtMost {
-		s, ok := k.timers.pop(now)
-		if !ok {
-			return
-		}
-		if s.phase == phaseHeaders {
-			k.finishHeaders(s)
-		} else {
-			k.emit(s)
-		}
-	}
-}
+func (k *core) advance(now int64) { k.timing.advance(now) }
 
 func (k *core) request(c *conn, h head, body []byte) {
 	switch string(h.path) {
@@ -131,7 +91,7 @@ func (k *core) request(c *conn, h head, body []byte) {
 		}
 	case "/metrics":
 		if k.allowed(c, &h, "GET") {
-			k.payload = k.metrics.append(k.payload[:0], k.running, len(k.queue))
+			k.payload = k.metrics.append(k.payload[:0], k.timing.load())
 			k.answer(c, &h, 200, "text/plain; version=0.0.4; charset=utf-8", k.payload)
 		}
 	default:
@@ -215,16 +175,11 @@ func (k *core) complete(c *conn, h *head, body []byte, chat bool) {
 	case fault.kind == faultRedirect:
 		s.status = 307
 		k.astray(s, h, appendRedirect(k.out[:0], h))
-	case k.cfg.Slots == 0:
-		k.begin(s, s.recv)
-	case len(k.free) > 0:
-		at := k.free[0]
-		k.free = k.free[1:]
-		k.begin(s, max(s.recv, at))
-	case k.cfg.QueueLimit > 0 && len(k.queue) >= k.cfg.QueueLimit:
-		k.reject(s, h, 429, "the queue is full")
 	default:
-		k.queue = append(k.queue, s)
+		s.hold = int64(fault.delay)
+		if r := k.timing.arrive(&s.sequence); r.status != 0 {
+			k.reject(s, h, r.status, r.message)
+		}
 	}
 }
 
@@ -233,11 +188,13 @@ func (k *core) open(c *conn, h *head, n uint64) *stream {
 	var s *stream
 	if last := len(k.idle) - 1; last >= 0 {
 		s, k.idle = k.idle[last], k.idle[:last]
-		*s = stream{sends: s.sends[:0], id: s.id[:0], tokenized: chain{names: s.tokenized.names[:0]}}
+		*s = stream{sends: s.sends[:0], id: s.id[:0], sequence: sequence{
+			text: chain{names: s.text.names[:0]}, batched: batched{held: s.batched.held[:0]},
+		}}
 	} else {
 		s = &stream{}
 	}
-	s.c, s.n, s.recv, s.stamped, s.port = c, n, c.at, c.stamped, c.port
+	s.owner, s.c, s.n, s.at, s.recv, s.stamped, s.port = s, c, n, c.at, c.at, c.stamped, c.port
 	s.draws = drawsOf(k.cfg.Seed, n)
 	s.id = append(s.id, h.id...)
 	s.closing = h.close
@@ -250,9 +207,10 @@ func (k *core) open(c *conn, h *head, n uint64) *stream {
 // settle decides what will happen to a request, apart from when.
 func (k *core) settle(s *stream, want ask, chat bool, fault Fault) {
 	s.ask, s.chat, s.fault = want, chat, fault
-	if k.cache != nil {
-		s.tokenized.copy(k.scan.chain)
+	if k.cfg.PrefixCache {
+		s.text.copy(k.scan.chain)
 	}
+	s.prompt = want.prompt
 	s.model = k.name(want.model)
 	s.ask.model, s.ask.marker = nil, nil
 	s.max = want.tokens
@@ -307,39 +265,27 @@ func (k *core) astray(s *stream, h *head, reply []byte) {
 	}
 }
 
-// begin starts the service of s at the given time, which may have passed already.
-func (k *core) begin(s *stream, at int64) {
-	s.start, s.admitted = at, true
-	k.running++
-	k.recall(s)
-	s.due, s.phase = at, phaseTokens
-	if s.fault.kind == faultSlowHeaders {
-		s.due += int64(s.fault.delay)
-		s.phase = phaseHeaders
+// began sends what goes out before the first token.
+func (k *core) began(q *sequence) {
+	s := q.owner
+	k.metrics.cacheQueries += uint64(s.prompt)
+	k.metrics.cacheHits += uint64(s.cached)
+	if s.hold > 0 {
 		k.send(s, append(k.out[:0], "HTTP/1.1 200 OK\r\n"...))
-		k.timers.add(s)
-		return
+	} else if k.cfg.RoleEarly {
+		k.head(s)
 	}
-	k.prefill(s)
 }
 
-// finishHeaders goes on after slow headers.
-func (k *core) finishHeaders(s *stream) {
-	s.phase = phaseTokens
-	k.prefill(s)
-}
+// resumed goes on after slow headers.
+func (k *core) resumed(q *sequence) { k.head(q.owner) }
 
-// prefill sets the due time of the first token.
-func (k *core) prefill(s *stream) {
-	if s.ask.stream && (k.cfg.RoleEarly || s.fault.kind == faultSlowHeaders) {
+// head sends the rest of the header block, and the role.
+func (k *core) head(s *stream) {
+	if s.ask.stream {
 		k.out = k.openStream(k.out[:0], s, k.w.now())
 		k.send(s, k.out)
 	}
-	s.due += int64(k.cfg.Prefill)*int64(s.ask.prompt-s.cached) + k.cfg.TTFT.at(s.draws.unit(forTTFT, 0))
-	if step := int64(k.cfg.Step); step > 0 {
-		s.due = (s.due + step - 1) / step * step
-	}
-	k.timers.add(s)
 }
 
 // send hands b to the socket; it notes nothing but whether the socket was full.
@@ -350,19 +296,18 @@ func (k *core) send(s *stream, b []byte) {
 	k.out = b
 }
 
-// emit makes the next chunk of s, and sends it if s is streamed.
-func (k *core) emit(s *stream) {
-	now := k.w.now()
+// token makes the next chunk of a request, and sends it if it is streamed.
+func (k *core) token(q *sequence, n int) {
+	s, now := q.owner, k.w.now()
 	s.late = max(s.late, now-s.due)
-	if s.chunks == 0 {
-		k.metrics.promptTokens += uint64(s.ask.prompt)
-		k.remember(s.tokenized.names)
+	if s.chunks == 1 {
+		k.metrics.promptTokens += uint64(s.prompt)
 	}
 	if s.fault.kind == faultEmpty {
+		s.tokens, s.chunks = 0, 0
 		k.finish(s, now)
 		return
 	}
-	n := min(k.cfg.TokensPerChunk, s.max-s.tokens)
 	k.count(s, n, now)
 	k.out = k.out[:0]
 	if s.ask.stream {
@@ -377,18 +322,14 @@ func (k *core) emit(s *stream) {
 	}
 	if s.tokens == s.max {
 		k.finish(s, now)
-		return
-	}
-	if s.ask.stream {
+	} else if s.ask.stream {
 		k.send(s, k.out)
 	}
-	s.due += k.gap(s)
-	k.timers.add(s)
 }
 
 // count enters n new tokens into the facts of s and of the server.
 func (k *core) count(s *stream, n int, now int64) {
-	if s.chunks == 0 {
+	if s.chunks == 1 {
 		s.first = now
 		k.metrics.ttft.observe(now - s.recv)
 		k.metrics.queued.observe(s.start - s.recv)
@@ -396,16 +337,7 @@ func (k *core) count(s *stream, n int, now int64) {
 		k.metrics.itl.observe(now - s.last)
 	}
 	s.last = now
-	s.chunks++
-	s.tokens += n
 	k.metrics.generatedTokens += uint64(n)
-}
-
-func (k *core) gap(s *stream) int64 {
-	if k.cfg.Step > 0 {
-		return int64(k.cfg.Step)
-	}
-	return k.cfg.Gap.at(s.draws.unit(forGap, uint64(s.chunks)))
 }
 
 // finish sends the end of a reply that ends well.
@@ -464,6 +396,7 @@ func (k *core) struck(s *stream, now int64) bool {
 		if s.ask.stream {
 			k.send(s, k.out)
 		}
+		s.phase = phaseStalled
 		return true
 	default:
 		return false
@@ -488,20 +421,15 @@ func (k *core) closed(c *conn) {
 	k.leave(s, k.w.now(), outcome)
 }
 
-// leave takes s out of the server: its timer, its place, its connection. at is when its last byte was sent.
+// leave takes s out of the server: its place in the model of time, its connection. at is when its last byte was sent.
 func (k *core) leave(s *stream, at int64, outcome string) {
 	s.end, s.outcome = at, outcome
-	k.timers.remove(s)
 	delete(k.active, s)
 	s.c.s, s.c.busy = nil, false
 	s.c = nil
 	k.metrics.ended(s)
-	if s.admitted {
-		k.running--
-		k.rememberReply(s)
-		k.vacate(s)
-	} else if i := slices.Index(k.queue, s); i >= 0 {
-		k.queue = slices.Delete(k.queue, i, i+1)
+	if !k.stopped {
+		k.timing.leave(&s.sequence, s.vacated())
 	}
 	k.ended = append(k.ended, s)
 	if len(k.ended) >= batchSize {
@@ -509,24 +437,14 @@ func (k *core) leave(s *stream, at int64, outcome string) {
 	}
 }
 
-// vacate gives the slot of s to the request that has waited longest. By the model it is free from the due time of the
-// last chunk on, however late that was sent; a client that leaves frees it when it has left.
-func (k *core) vacate(s *stream) {
-	if k.cfg.Slots == 0 {
-		return
+// vacated is when the place of s is free. By the model that is the due time of its last chunk, however late that was sent; a
+// client that leaves frees it when it has left.
+func (s *stream) vacated() int64 {
+	switch s.outcome {
+	case "disconnected", "stalled", "refused":
+		return s.end
 	}
-	at := s.due
-	if s.outcome == "disconnected" || s.outcome == "stalled" || s.outcome == "refused" {
-		at = s.end
-	}
-	if len(k.queue) == 0 {
-		k.free = append(k.free, at)
-		return
-	}
-	next := k.queue[0]
-	k.queue[0] = nil
-	k.queue = k.queue[1:]
-	k.begin(next, max(at, next.recv))
+	return s.due
 }
 
 // record hands ended requests to the truth, and takes the memory of earlier ones back.
@@ -548,7 +466,7 @@ func (k *core) housekeep() { k.record() }
 
 // stop records what is still in service or waiting.
 func (k *core) stop() {
-	k.queue, k.cfg.Slots = nil, 0
+	k.stopped = true
 	rest := make([]*stream, 0, len(k.active))
 	for s := range k.active {
 		rest = append(rest, s)

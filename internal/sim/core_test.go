@@ -135,8 +135,8 @@ func TestSlotsServeInOrderOfArrival(t *testing.T) {
 	for i := range conns {
 		b.ask(&conns[i], time.Duration(i)*ms, `{"prompt":"a","stream":true,"max_tokens":2}`)
 	}
-	if b.k.running != 2 || len(b.k.queue) != 3 {
-		t.Errorf("running %d, waiting %d; want 2 and 3", b.k.running, len(b.k.queue))
+	if now := b.k.timing.load(); now.running != 2 || now.waiting != 3 {
+		t.Errorf("running %d, waiting %d; want 2 and 3", now.running, now.waiting)
 	}
 	b.until(time.Second)
 	for i, want := range [][]time.Duration{{20 * ms, 30 * ms}, {21 * ms, 31 * ms}, {50 * ms, 60 * ms}, {51 * ms, 61 * ms}, {80 * ms, 90 * ms}} {
@@ -147,7 +147,11 @@ func TestSlotsServeInOrderOfArrival(t *testing.T) {
 			t.Errorf("request %d waited %v, want %v", s.n, time.Duration(s.start-s.recv), want)
 		}
 	}
-	if capacity, ok := cfg.Capacity(1, 2); !ok || capacity != 2/0.030 {
+	m, err := NewModel(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if capacity, ok := m.Capacity(1, 2); !ok || capacity != 2/0.030 {
 		t.Errorf("capacity: got %v, %v; want 2 slots / 30 ms", capacity, ok)
 	}
 }
@@ -275,7 +279,7 @@ func TestMetricsAddUp(t *testing.T) {
 	b.ask(first, 0, `{"prompt":"a b","stream":true,"max_tokens":3}`)
 	b.ask(second, 0, `{"prompt":"a b c","max_tokens":2}`)
 	b.until(70 * ms)
-	text := string(b.k.metrics.append(nil, b.k.running, len(b.k.queue)))
+	text := string(b.k.metrics.append(nil, b.k.timing.load()))
 	for _, want := range []string{
 		"num_requests_running{engine=\"0\",model_name=\"sim\"} 1\n", "num_requests_waiting{engine=\"0\",model_name=\"sim\"} 1\n",
 		"generation_tokens_total{engine=\"0\",model_name=\"sim\"} 2\n",
@@ -285,7 +289,7 @@ func TestMetricsAddUp(t *testing.T) {
 		}
 	}
 	b.until(time.Second)
-	text = string(b.k.metrics.append(nil, b.k.running, len(b.k.queue)))
+	text = string(b.k.metrics.append(nil, b.k.timing.load()))
 	for _, want := range []string{
 		"prompt_tokens_total{engine=\"0\",model_name=\"sim\"} 5\n",
 		"generation_tokens_total{engine=\"0\",model_name=\"sim\"} 5\n",
@@ -333,9 +337,9 @@ func (w *quietWire) close(*conn, closing)    {}
 
 func TestTimersComeInOrder(t *testing.T) {
 	var h timers
-	var all []*stream
+	var all []*sequence
 	for i := range 500 {
-		s := &stream{n: uint64(i), due: int64(mix(uint64(i)) % 50)}
+		s := &sequence{n: uint64(i), due: int64(mix(uint64(i)) % 50)}
 		all = append(all, s)
 		h.add(s)
 	}
@@ -343,14 +347,14 @@ func TestTimersComeInOrder(t *testing.T) {
 		h.remove(all[i])
 		h.remove(all[i])
 	}
-	var got []*stream
+	var got []*sequence
 	for s, ok := h.pop(1000); ok; s, ok = h.pop(1000) {
 		got = append(got, s)
 	}
 	if len(got) != 333 {
 		t.Errorf("timers: got %d, want the 333 that were not removed", len(got))
 	}
-	if !slices.IsSortedFunc(got, func(a, b *stream) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.n, b.n)) }) {
+	if !slices.IsSortedFunc(got, func(a, b *sequence) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.n, b.n)) }) {
 		t.Error("timers did not come by due time, then in the order they were set")
 	}
 }

@@ -10,6 +10,7 @@ const (
 	forStrike
 	forID
 	forWord
+	forStep
 )
 
 // draws are the random numbers of one request. Each follows from the seed, the request's arrival number, the purpose and
@@ -24,6 +25,9 @@ func (d draws) bits(p purpose, k uint64) uint64 { return mix(uint64(d) ^ mix(uin
 func (d draws) unit(p purpose, k uint64) float64 {
 	return (float64(d.bits(p, k)>>11) + 0.5) / (1 << 53)
 }
+
+// word is which of the vocabulary the output token with a number is.
+func (d draws) word(i int) int { return int(d.bits(forWord, uint64(i)) % uint64(len(vocabulary))) }
 
 // mix is one step of SplitMix64.
 func mix(z uint64) uint64 {

@@ -75,9 +75,10 @@ func (h *histogram) observe(ns int64) {
 	h.counts[len(h.bounds)]++
 }
 
-func newMetrics(model string) metrics {
+func newMetrics(cfg Config) metrics {
 	return metrics{
-		model:  model,
+		model:  cfg.Model,
+		cached: cfg.PrefixCache,
 		ttft:   histogram{bounds: ttftBounds},
 		itl:    histogram{bounds: itlBounds},
 		e2e:    histogram{bounds: e2eBounds},
@@ -86,9 +87,9 @@ func newMetrics(model string) metrics {
 }
 
 // append writes the numbers in Prometheus' text format 0.0.4.
-func (m *metrics) append(b []byte, running, waiting int) []byte {
-	b = m.single(b, "num_requests_running", "gauge", "Requests in service.", uint64(running))
-	b = m.single(b, "num_requests_waiting", "gauge", "Requests that wait for a slot.", uint64(waiting))
+func (m *metrics) append(b []byte, now load) []byte {
+	b = m.single(b, "num_requests_running", "gauge", "Requests in service.", uint64(now.running))
+	b = m.single(b, "num_requests_waiting", "gauge", "Requests that wait for a slot.", uint64(now.waiting))
 	b = m.single(b, "prompt_tokens_total", "counter", "Prompt tokens of requests that have reached their first token.", m.promptTokens)
 	b = m.single(b, "generation_tokens_total", "counter", "Tokens generated.", m.generatedTokens)
 	if m.cached {

@@ -55,7 +55,7 @@ func (k *null) advance(now int64) {
 		if !ok {
 			return
 		}
-		k.play(s)
+		k.play(s.owner)
 	}
 }
 
@@ -108,7 +108,7 @@ func (k *null) complete(c *conn, h *head, body []byte, chat bool) {
 	s := k.open(c)
 	s.canned, s.closing = reply, h.close
 	s.due = c.at + k.ttft
-	k.timers.add(s)
+	k.timers.add(&s.sequence)
 }
 
 func (k *null) open(c *conn) *stream {
@@ -117,7 +117,7 @@ func (k *null) open(c *conn) *stream {
 		s, k.idle = k.idle[last], k.idle[:last]
 		*s = stream{}
 	}
-	s.c = c
+	s.owner, s.c = s, c
 	c.s, c.busy = s, true
 	return s
 }
@@ -135,7 +135,7 @@ func (k *null) play(s *stream) {
 	s.chunks++
 	if to < len(s.canned.whole) {
 		s.due += k.gap
-		k.timers.add(s)
+		k.timers.add(&s.sequence)
 		return
 	}
 	c, hang := s.c, s.closing
@@ -153,7 +153,7 @@ func (k *null) forget(c *conn) {
 	if s == nil {
 		return
 	}
-	k.timers.remove(s)
+	k.timers.remove(&s.sequence)
 	c.s, c.busy = nil, false
 	s.c = nil
 	k.idle = append(k.idle, s)
@@ -230,7 +230,7 @@ func (k *null) reply(key nullKey) *canned {
 }
 
 func (k *null) make(key nullKey) *canned {
-	s := &stream{chat: key.chat, max: key.tokens, status: 200, model: k.model, draws: drawsOf(0, 0)}
+	s := &stream{chat: key.chat, status: 200, model: k.model, sequence: sequence{max: key.tokens, draws: drawsOf(0, 0)}}
 	s.ask.stream, s.ask.usage = key.stream, key.usage
 	s.created = int64(10 * 365 * 24 * time.Hour / time.Second)
 	for i := range s.chunkID {

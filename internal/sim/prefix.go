@@ -51,44 +51,6 @@ func (c *chain) salted(name uint64) uint64 {
 // always computed because the next one follows from it.
 func (c *chain) shareable(n int) []uint64 { return c.names[:max(n-1, 0)/c.size] }
 
-// recall finds what the cache has of the prompt of s as its service starts.
-func (k *core) recall(s *stream) {
-	if k.cache == nil {
-		return
-	}
-	s.cached = k.cache.find(s.tokenized.shareable(s.ask.prompt)) * k.cfg.KVBlock
-	k.metrics.cacheQueries += uint64(s.ask.prompt)
-	k.metrics.cacheHits += uint64(s.cached)
-}
-
-// remember puts blocks into the cache, as those used last. Of what is larger than the cache it keeps the beginning.
-func (k *core) remember(names []uint64) {
-	if k.cache == nil {
-		return
-	}
-	k.holding = k.holding[:0]
-	for _, name := range names {
-		n, ok := k.cache.keep(name)
-		if !ok {
-			break
-		}
-		k.holding = append(k.holding, n)
-	}
-	k.cache.release(k.holding)
-}
-
-// rememberReply puts the reply of s, as far as it was made, into the cache behind its prompt. The last token is not in it:
-// it was sampled, and nothing computed from it.
-func (k *core) rememberReply(s *stream) {
-	if k.cache == nil || s.tokens == 0 {
-		return
-	}
-	for i := range s.tokens - 1 {
-		s.tokenized.add(spoken[s.word(i)])
-	}
-	k.remember(s.tokenized.names)
-}
-
 // identity is a token's, from how it is spelt.
 func identity(spelling []byte) uint64 {
 	h := uint64(14695981039346656037) // FNV-1a

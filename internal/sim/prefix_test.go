@@ -115,7 +115,7 @@ func TestCachedTokensNeedNoPrefill(t *testing.T) {
 	b.expectTimes("first", first, 45*ms)
 	b.expectTimes("second", second, 55*ms)
 	b.expectTimes("third, of which 32 tokens are cached", third, 113*ms)
-	text := string(b.k.metrics.append(nil, 0, 0))
+	text := string(b.k.metrics.append(nil, b.k.timing.load()))
 	for _, want := range []string{
 		"prefix_cache_queries_total{engine=\"0\",model_name=\"sim\"} 120\n", "prefix_cache_hits_total{engine=\"0\",model_name=\"sim\"} 32\n",
 	} {

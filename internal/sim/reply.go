@@ -143,14 +143,9 @@ func (k *core) appendTokens(b []byte, s *stream, n int, now int64) []byte {
 // appendText writes the words of the tokens from and up to the given numbers.
 func appendText(b []byte, s *stream, from, to int) []byte {
 	for i := from; i < to; i++ {
-		b = append(b, vocabulary[s.word(i)]...)
+		b = append(b, vocabulary[s.draws.word(i)]...)
 	}
 	return b
-}
-
-// word is which of the vocabulary the token with a number is.
-func (s *stream) word(i int) int {
-	return int(s.draws.bits(forWord, uint64(i)) % uint64(len(vocabulary)))
 }
 
 // appendStreamEnd writes the finish chunk, the usage chunk where it was asked for, the end marker and the last HTTP chunk.
