@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 func newReport() *cobra.Command {
 	var requests, page string
 	var asJSON bool
+	var exports []string
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Print the report of a run from its directory",
@@ -27,10 +29,16 @@ A run that was killed is reported as far as its records reach. DIR may be that o
   tare report runs/today --json
   tare report runs/today --html today.html
   tare report runs/today --requests jsonl > requests.jsonl
-  tare report runs/today --requests csv > requests.csv`,
+  tare report runs/today --requests csv > requests.csv
+  tare report runs/today --export parquet --export openmetrics=-
+  tare report runs/today --export hdr=today.hlog`,
 		Args: cobra.ExactArgs(1),
 		RunE: verb(func(c *cobra.Command, args []string) error {
-			if requests == "" && page == "" {
+			wanted, err := parseExports(exports)
+			if err != nil {
+				return misused(err, "")
+			}
+			if requests == "" && page == "" && len(exports) == 0 {
 				if ok, err := reportReplications(c.OutOrStdout(), args[0], asJSON); ok {
 					return err
 				}
@@ -39,6 +47,8 @@ A run that was killed is reported as far as its records reach. DIR may be that o
 				return err
 			}
 			switch {
+			case len(exports) > 0:
+				return exportRun(c.OutOrStdout(), c.ErrOrStderr(), args[0], wanted)
 			case requests == "jsonl" || requests == "csv":
 				return report.Requests(c.OutOrStdout(), args[0], requests)
 			case requests != "":
@@ -53,7 +63,9 @@ A run that was killed is reported as far as its records reach. DIR may be that o
 	c.Flags().StringVar(&requests, "requests", "", "print every request instead, as `jsonl` or csv")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	c.Flags().StringVar(&page, "html", "", "write the page for a browser to this `file` instead")
-	c.MarkFlagsMutuallyExclusive("requests", "json", "html")
+	c.Flags().StringArrayVar(&exports, "export", nil, "write the run in another `form` instead, FORM or FORM=PATH (- is stdout), into export/ of the run directory otherwise; may be given several times: "+strings.Join(exportNames(), ", "))
+	c.MarkFlagsMutuallyExclusive("requests", "json", "html", "export")
+	completeWith(c, "export", exportNames()...)
 	completeWith(c, "requests", "jsonl", "csv")
 	return c
 }

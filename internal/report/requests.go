@@ -15,7 +15,7 @@ import (
 )
 
 // Requests writes one line for each request on record in the run directory dir, in the order of the log, which is that of
-// their ends and not of their indexes. format is "jsonl" or "csv".
+// their ends and not of their indexes. format is "jsonl", "csv" or "parquet".
 func Requests(w io.Writer, dir, format string) error {
 	m, err := record.ReadManifest(dir)
 	if err != nil {
@@ -36,8 +36,12 @@ func Requests(w io.Writer, dir, format string) error {
 		}
 		put = func(r *row) error { return c.Write(r.fields()) }
 		flush = func() error { c.Flush(); return firstOf(c.Error(), buffered.Flush()) }
+	case "parquet":
+		t := newTable(buffered)
+		put = t.put
+		flush = func() error { return firstOf(t.close(), buffered.Flush()) }
 	default:
-		return fmt.Errorf("requests: format must be jsonl or csv, got %q", format)
+		return fmt.Errorf("requests: format must be jsonl, csv or parquet, got %q", format)
 	}
 	var reply measure.Reply
 	_, err = record.ReadLog(dir, func(x *record.Exchange) error {

@@ -21,7 +21,7 @@ type Residue struct {
 // loads are the keys that decide what is sent, and when: they must be the same in every run.
 var loads = []string{
 	"spec.load", "spec.workload", "spec.target.model", "spec.target.endpoint", "spec.target.stream", "spec.target.continuous_usage",
-	"spec.target.return_token_ids", "spec.target.template",
+	"spec.target.return_token_ids", "spec.target.template", "spec.target.response_format", "spec.target.session_header",
 }
 
 // own are the keys in which any two runs may differ: times, accounts and draws, and what only repeats the spec.

@@ -193,6 +193,14 @@ func (d *Distribution) At(rank int64) (v float64, ok bool) {
 	return float64(d.max), true
 }
 
+// Each gives yield every bucket that holds values, in ascending order: the mean of its values, at most 1/512 away from any of them, and
+// how many they are.
+func (d *Distribution) Each(yield func(value float64, n int64)) {
+	for c := range d.cells {
+		yield(c.mean, c.count)
+	}
+}
+
 // cell is a bucket that holds values.
 type cell struct {
 	place int // ascends with the values; equal in all distributions for equal values
