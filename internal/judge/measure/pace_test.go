@@ -53,6 +53,7 @@ func TestBenefitIsTokensLessIdleTime(t *testing.T) {
 		{"the last one was read for before it was due", early, 3},
 		{"15 ms idle are one and a half tokens", tokensAt(90, 95, 135), 1.5},
 		{"30 ms idle are all three", late, 0},
+		{"the latest counts, not the last", tokensAt(100, 150, 151, 152, 153, 154), 2},
 		{"never below nothing", tokensAt(900), 0},
 	} {
 		var r measure.Reply
