@@ -20,6 +20,8 @@ type Replications struct {
 	Runs    []Replicate                  `json:"runs"`
 	Rates   map[string]Across            `json:"rates"`   // completed_rate_per_s, output_tokens_per_s
 	Metrics map[string]map[string]Across `json:"metrics"` // by name; mean, p50, p90, p99 of each run
+
+	Objectives map[string]Across `json:"objectives,omitempty"` // attainment, goodput, fluidity_index; left out where nothing is asked
 }
 
 // Replicate is one of the runs.
@@ -53,6 +55,7 @@ func Replicated(dir string, runs []*Summary) *Replications {
 	r.Verdict = verdict.Certify(all)
 	r.Rates["completed_rate_per_s"] = across(runs, func(p *Part) Number { return p.CompletedRate })
 	r.Rates["output_tokens_per_s"] = across(runs, func(p *Part) Number { return p.OutputRate })
+	r.Objectives = acrossObjectives(runs)
 	for _, m := range measure.Table() {
 		of := func(pick func(Figures) Number) Across {
 			return across(runs, func(p *Part) Number { return pick(p.Metrics[m.Name]) })
@@ -63,6 +66,28 @@ func Replicated(dir string, runs []*Summary) *Replications {
 		}
 	}
 	return r
+}
+
+// acrossObjectives gathers how the runs stand to their objectives; nil where nothing is asked.
+func acrossObjectives(runs []*Summary) map[string]Across {
+	if runs[0].SLO == nil {
+		return nil
+	}
+	of := func(pick func(*Objectives) Number) Across {
+		return across(runs, func(p *Part) Number {
+			if p.Objectives == nil {
+				return Number{}
+			}
+			return pick(p.Objectives)
+		})
+	}
+	return map[string]Across{
+		"attainment":            of(func(o *Objectives) Number { return o.Attainment.Value }),
+		"request_goodput_per_s": of(func(o *Objectives) Number { return o.RequestGoodput }),
+		"token_goodput_per_s":   of(func(o *Objectives) Number { return o.TokenGoodput }),
+		"smooth_goodput_per_s":  of(func(o *Objectives) Number { return o.SmoothGoodput }),
+		"fluidity_index":        of(func(o *Objectives) Number { return o.Fluidity.Mean }),
+	}
 }
 
 // across gathers one value of each run's total.

@@ -38,6 +38,11 @@ func Replications(w io.Writer, r *judge.Replications) error {
 	}
 	line("ok/s", r.Rates["completed_rate_per_s"], plain)
 	line("tokens/s out", r.Rates["output_tokens_per_s"], plain)
+	line("attainment", r.Objectives["attainment"], shareText)
+	line("goodput/s", r.Objectives["request_goodput_per_s"], plain)
+	line("goodput/s, tokens", r.Objectives["token_goodput_per_s"], plain)
+	line("goodput/s, smooth", r.Objectives["smooth_goodput_per_s"], plain)
+	line("fluidity index", r.Objectives["fluidity_index"], plain)
 	for _, m := range []struct{ name, text string }{
 		{measure.TTFT, "TTFT"}, {measure.ICL, "ICL"}, {measure.TPOT, "TPOT"}, {measure.E2E, "E2E from send"}, {measure.E2EFromDue, "E2E from due"},
 	} {

@@ -168,6 +168,16 @@ func TestTextOfABadRun(t *testing.T) {
 	golden(t, "bad.txt", text(t, summarize(t, m, all)))
 }
 
+// TTFT grows from 50 to 63 ms; requests of every third index are of a class that wants it below 53 ms.
+func TestTextOfARunWithObjectives(t *testing.T) {
+	m, all := manifest(), exchanges()
+	m.Spec = json.RawMessage(`{"slo":["ttft<62ms","tpot.p99<10ms","e2e_from_due.p95<1s","error_rate<1%"],"workload":{"classes":[{"name":"gold","slo":["ttft<53ms","tpot<20ms"]},{"name":"free"}]}}`)
+	for i, x := range all {
+		x.Class = [...]string{"gold", "free", "free"}[i%3]
+	}
+	golden(t, "objectives.txt", text(t, summarize(t, m, all)))
+}
+
 func TestTextOfARunWithoutRecords(t *testing.T) {
 	golden(t, "empty.txt", text(t, summarize(t, manifest(), nil)))
 }

@@ -101,6 +101,7 @@ func TestSpecSaysWhatTheConfigAsksFor(t *testing.T) {
 		}},
 		{"whole", string(fixture(t, "whole.yml")), []string{
 			"endpoint: \"openai-chat\"", "session_header: \"x-session\"", "input_tokens: \"lognormal(600,300,min=32,max=2048)\"", "rate: 7.5", "name: \"red\"",
+			`slo: ["ttft<=500ms", "tpot<=50ms"]`,
 		}},
 		{"sweep", string(fixture(t, "sweep.yml")), []string{
 			"- concurrency: 1\n      duration: 1m\n", "- concurrency: 43\n      duration: 1m\n      gap: 1s", "- concurrency: 86\n", "- concurrency: 128\n",
@@ -153,6 +154,11 @@ server: {base_url: "http://127.0.0.1:1"}`, []string{"preset: \"inference-perf\"\
 api: {type: anthropic_messages}
 load: {stages: [{rate: 1, duration: 1}]}
 server: {base_url: "http://127.0.0.1:1", api_key: k}`, []string{"endpoint: \"anthropic-messages\"", "\"x-api-key\": \"***\"", "ignore_eos: false"}},
+		{"goodput", `
+api: {streaming: true}
+load: {stages: [{rate: 2, duration: 3}]}
+server: {base_url: "http://127.0.0.1:1"}
+report: {goodput: {constraints: {request_latency: 3, itl: 0.0505, tpot: 0.0505, ntpot: 0.1}}}`, []string{`slo: ["tpot<=50.5ms", "ntpot<=100ms", "e2e<=3s"]`}},
 		{"an anchor", `
 load: {stages: [&s {rate: 2, duration: 3}, *s]}
 server: {base_url: "http://127.0.0.1:1"}`, []string{"- rate: 2\n      requests: 6\n    - rate: 2\n      requests: 6\n      gap: 1s"}},
@@ -241,6 +247,9 @@ func TestRefusedValuesAreNamed(t *testing.T) {
 		"data: {type: conversation_replay, conversation_replay: {turns_per_conversation: 3, max_model_len: 9000}}":       "max_model_len: is refused: a conversation may have 10663 tokens",
 		"data: {type: conversation_replay, conversation_replay: {turns_per_conversation: 3, tool_call_latency_sec: {}}}": "tool_call_latency_sec: must be one length",
 		"data: {type: random, output_distribution: {mean: 4}, input_distribution: {variance: 4, std_dev: 3}}":            "variance: does not go with std_dev",
+		"report: {goodput: {constraints: {ttft: -1}}}":                                                                   "report.goodput.constraints.ttft: must be a number of seconds above 0",
+		"report: {goodput: {constraints: {e2e_latency: 0.001}}}":                                                         "report.goodput.constraints.e2e_latency: is not a key of inference-perf",
+		"report: {goodput: {constraints: {tpot: 1}}}\napi: {streaming: false}":                                           "slo[0]: tpot<=1s asks for times within a reply",
 		"api: [1]":  "api: must have keys and values",
 		"report: 3": "report: must have keys and values",
 	} {
@@ -259,7 +268,7 @@ func TestWhatIsNotAsThereIsNoted(t *testing.T) {
 	}
 	for _, want := range []string{
 		"whole.yml:27: load.num_workers: has no effect", "whole.yml:28: load.worker_max_concurrency: at most 200", "whole.yml:53: metrics.type: has no effect",
-		"whole.yml:59: report.goodput: has no effect", "whole.yml:62: storage.google_cloud_storage: has no effect",
+		"whole.yml:62: storage.google_cloud_storage: has no effect",
 		"whole.yml:49: tokenizer.pretrained_model_name_or_path: example/model-8b is no file here", "temperature 0 and top_p 1 are sent",
 	} {
 		if !strings.Contains(all.String(), want) {

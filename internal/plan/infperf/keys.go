@@ -126,7 +126,11 @@ var keys = []key{
 	{path: "report.request_lifecycle", use: idle, open: true, about: noReport},
 	{path: "report.session_lifecycle", use: idle, open: true, about: noReport},
 	{path: "report.prometheus", use: idle, open: true, about: noReport},
-	{path: "report.goodput", use: idle, open: true, about: "objectives are not judged by a run"},
+	{path: "report.goodput.constraints.ttft", use: works, about: "`slo`: ttft, seconds; good requests are counted of all planned ones, there of the successful ones"},
+	{path: "report.goodput.constraints.tpot", use: works, about: "`slo`: tpot"},
+	{path: "report.goodput.constraints.itl", use: works, about: "`slo`: tpot, since they compare the mean gap of a request"},
+	{path: "report.goodput.constraints.ntpot", use: works, about: "`slo`: ntpot"},
+	{path: "report.goodput.constraints.request_latency", use: works, about: "`slo`: e2e"},
 
 	{path: "storage.local_storage.path", use: works, about: "`out`; {timestamp} is the time"},
 	{path: "storage.local_storage.report_file_prefix", use: idle, about: "the files of a run directory have their own names"},

@@ -3,6 +3,7 @@ package infperf
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,4 +141,28 @@ func (c *converter) storage() {
 		return
 	}
 	c.set("out", strings.ReplaceAll(n.text, "{timestamp}", c.around.Time), n)
+}
+
+// goodput makes objectives of each request. A constraint holds at its limit too.
+func (c *converter) goodput() {
+	var asked []string
+	for _, g := range []struct{ theirs, ours string }{
+		{"ttft", "ttft"}, {"tpot", "tpot"}, {"itl", "tpot"}, {"ntpot", "ntpot"}, {"request_latency", "e2e"},
+	} {
+		path := "report.goodput.constraints." + g.theirs
+		at := c.get(path)
+		if at == nil || !at.single || at.text == "" {
+			continue
+		}
+		seconds, err := strconv.ParseFloat(at.text, 64)
+		limit := time.Duration(math.Round(seconds * 1e9))
+		if err != nil || !(seconds > 0 && seconds < 1e9) || limit <= 0 {
+			c.fault(at, path, fmt.Sprintf("must be a number of seconds above 0, got %q", at.text), "")
+			continue
+		}
+		if text := g.ours + "<=" + limit.String(); !slices.Contains(asked, text) {
+			c.set(fmt.Sprintf("slo[%d]", len(asked)), text, at)
+			asked = append(asked, text)
+		}
+	}
 }
