@@ -281,7 +281,7 @@ func (lab *laboratory) run(ctx context.Context, t traffic, url, dir string, loop
 		return s, 0, err
 	}
 	s = stepOf(r.summary, t, loops)
-	return s, busyPerRequest(m), s.readFirstTokens(r.dir, m)
+	return s, busyPerRequest(m), s.readFirstTokens(r.dir)
 }
 
 func stepOf(sum *judge.Summary, t traffic, loops int) biasStep {
@@ -327,30 +327,15 @@ func busyPerRequest(m *record.Manifest) float64 {
 	return busy / float64(max(sent, 1))
 }
 
-// readFirstTokens takes in when the first token of each measured request came, by either clock, since its send.
-func (s *biasStep) readFirstTokens(dir string, m *record.Manifest) error {
-	var byKernel, byUser stats.Distribution
-	merged := 0
-	_, err := record.ReadLog(dir, func(x *record.Exchange) error {
-		sent, ok := x.FirstWrite.Get()
-		if !ok || m.Stages[x.Stage].Warmup {
-			return nil
-		}
-		i := slices.IndexFunc(x.Events, func(e record.Event) bool { return e.Kind.Token() })
-		if i < 0 {
-			return nil
-		}
-		first := &x.Events[i]
-		byKernel.Add(int64(first.KernelAt - sent))
-		byUser.Add(int64(first.UserAt - sent))
-		if x.PlannedOut > 1 && first.Flags&record.FlagMerged != 0 { // a lone token came in one piece with the end of its answer
-			merged++
-		}
-		return nil
-	})
-	s.KernelTTFT, s.UserTTFT = latencyOf(&byKernel), latencyOf(&byUser)
-	s.Merged = float64(merged) / float64(max(byKernel.N(), 1))
-	return err
+// readFirstTokens takes in when the first tokens came by either clock.
+func (s *biasStep) readFirstTokens(dir string) error {
+	first, err := judge.ReadFirstTokens(dir)
+	if err != nil {
+		return err
+	}
+	s.KernelTTFT, s.UserTTFT = latencyOf(&first.Kernel), latencyOf(&first.User)
+	s.Merged = float64(first.Merged) / float64(max(first.Kernel.N(), 1))
+	return nil
 }
 
 func latencyOf(d *stats.Distribution) latency {

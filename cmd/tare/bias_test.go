@@ -97,7 +97,11 @@ func TestFirstTokensAreReadByBothClocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s biasStep
-	if err := s.readFirstTokens(dir, &record.Manifest{Stages: []record.Stage{{Warmup: true}, {}}}); err != nil {
+	m := record.Manifest{Schema: record.ManifestSchema, Stages: []record.Stage{{Warmup: true}, {}}}
+	if err := m.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.readFirstTokens(dir); err != nil {
 		t.Fatal(err)
 	}
 	kernel, _ := s.KernelTTFT.P50.Get()
