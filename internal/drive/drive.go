@@ -253,7 +253,7 @@ func (r *run) carry(ctx context.Context, senders []sender, m *record.Manifest) e
 		writing.Go(func() { unscraped = r.watch.Follow(r.time, finished, r.cfg.Cut) })
 	}
 	if r.cfg.Health != nil {
-		writing.Go(func() { unhealthy = health.Watch(r.clock, r.cfg.Health, finished) })
+		writing.Go(func() { unhealthy = r.sampleHealth(finished) })
 	}
 	go func() { // ends with the senders, whom it only waits for
 		carrying.Wait()
@@ -271,6 +271,22 @@ func (r *run) carry(ctx context.Context, senders []sender, m *record.Manifest) e
 		}
 	}
 	return errors.Join(unready, r.writer.err, r.feeder.err)
+}
+
+// sampleHealth watches the client and its machine until the senders have finished, with a canary where the system has a timer for it.
+func (r *run) sampleHealth(finished <-chan struct{}) error {
+	canary, err := health.NewCanary(r.clock)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil // its gate says that nothing was heard
+	}
+	var singing sync.WaitGroup
+	var mute error
+	if canary != nil {
+		singing.Go(func() { mute = canary.Sing(finished) })
+	}
+	unhealthy := health.Watch(r.clock, r.cfg.Health, canary, finished)
+	singing.Wait()
+	return errors.Join(err, mute, unhealthy)
 }
 
 // attend reports progress and passes interruptions on until the senders have finished.

@@ -3,6 +3,7 @@ package judge_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func worked(m *record.Manifest) {
 func second(at float64) record.Health {
 	return record.Health{
 		AtMs: at, SpanMs: 1000, Cores: []record.Core{{Busy: 0.5}, {Busy: 0.1}}, CPU: &record.Spent{Ms: 100}, RunQueue: &record.Spent{Ms: 1},
-		Throttling: &record.Throttling{Periods: 10}, TCP: &record.TCP{Sent: 1000}, Ports: &record.Room{Used: 10, Limit: 28_000}, Files: &record.Room{Used: 10, Limit: 1024},
+		Canary: slices.Repeat([]int64{90}, 27), Throttling: &record.Throttling{Periods: 10}, TCP: &record.TCP{Sent: 1000}, Ports: &record.Room{Used: 10, Limit: 28_000}, Files: &record.Room{Used: 10, Limit: 1024},
 	}
 }
 
@@ -93,6 +94,9 @@ func TestTheMachineIsDoubtedAndNotCondemned(t *testing.T) {
 		{"C8b", verdict.Failed, func(h *record.Health) { h.Cores[0].Steal = 0.3 }},
 		{"C8c", verdict.CertifiedLevel, nil},
 		{"C8c", verdict.Failed, func(h *record.Health) { h.Throttling.StoodMs = 11 }},
+		{"C7", verdict.CertifiedLevel, nil},
+		{"C7", verdict.ValidLevel, func(h *record.Health) { h.Canary[0], h.Canary[1], h.Canary[2] = 4900, 4900, 4900 }},
+		{"C7", verdict.Failed, func(h *record.Health) { h.Canary[0], h.Canary[1], h.Canary[2] = 5100, 5100, 5100 }},
 		{"C9a", verdict.CertifiedLevel, nil},
 		{"C9a", verdict.Failed, func(h *record.Health) { h.Pauses = record.Delays{N: 1, P99Ms: 1.1, MaxMs: 1.1} }},
 		{"C9b", verdict.NotApplicable, func(h *record.Health) { h.Scheduler.P99Ms = 100 }},

@@ -26,6 +26,8 @@ type Health struct {
 	Pauses    Delays  `json:"gc_pauses"`         // in which the collector stopped every goroutine
 	Scheduler Delays  `json:"scheduler_latency"` // of goroutines: runnable, and not running
 	ClockStep float64 `json:"clock_step_ms"`     // of the wall clock against the monotonic one
+
+	Canary []int64 `json:"canary_us,omitempty"` // how late each call of a timer of the kernel's was heard by a goroutine that waits as readers do
 }
 
 // Core is how one processor spent the span, as fractions of it.

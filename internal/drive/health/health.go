@@ -18,8 +18,8 @@ const Every = time.Second
 const least = 50 * time.Millisecond
 
 // Watch writes a sample to w every second, and a last one when done is closed, and returns then. After an error of w it
-// writes no more.
-func Watch(c *clock.Clock, w io.Writer, done <-chan struct{}) error {
+// writes no more. The canary, which somebody else has sing, may be nil.
+func Watch(c *clock.Clock, w io.Writer, canary *Canary, done <-chan struct{}) error {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
 	s := newSampler(c)
@@ -34,6 +34,7 @@ func Watch(c *clock.Clock, w io.Writer, done <-chan struct{}) error {
 			return nil
 		}
 		h := s.sample()
+		h.Canary = canary.heard()
 		if err := h.Write(w); err != nil || ended {
 			return err
 		}

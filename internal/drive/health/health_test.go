@@ -20,7 +20,7 @@ func TestWatchSamplesEverySecondAndAtTheEnd(t *testing.T) {
 		var out bytes.Buffer
 		done := make(chan struct{})
 		time.AfterFunc(2500*time.Millisecond, func() { close(done) })
-		if err := Watch(c, &out, done); err != nil {
+		if err := Watch(c, &out, nil, done); err != nil {
 			t.Fatal(err)
 		}
 		var ends, spans []float64
@@ -44,7 +44,7 @@ func (f *full) Write([]byte) (int, error) { f.writes++; return 0, errors.New("di
 func TestWatchStopsAtTheFirstErrorOfItsFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := new(full)
-		err := Watch(clock.New(), f, make(chan struct{}))
+		err := Watch(clock.New(), f, nil, make(chan struct{}))
 		if err == nil || !strings.Contains(err.Error(), "disk full") || f.writes != 1 {
 			t.Errorf("got error %v after %d writes, want disk full after 1", err, f.writes)
 		}

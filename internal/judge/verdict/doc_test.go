@@ -27,6 +27,7 @@ func TestDocumentationHasEveryLimit(t *testing.T) {
 			ms(longest.valid.floor), percent(longest.valid.share), ms(longest.certified.floor), percent(longest.certified.share)),
 		"C4":  fmt.Sprintf("± %s (± %s)", within.valid.spell(requests), within.certified.spell(plain)),
 		"C6":  budgeted(lagLimits, ms),
+		"C7":  budgeted(lagLimits, ms),
 		"C8":  both(loopLimits, plain),
 		"C8a": both(coreLimits, plain),
 		"C8b": both(stealLimits, percent),

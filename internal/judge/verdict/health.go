@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 
+	"tare/internal/judge/stats"
 	"tare/internal/record"
 )
 
@@ -73,6 +74,21 @@ func throttled(h *record.Health) (finding, bool) {
 	}
 	level, strain := throttleLimits.of(h.SpanMs).grade(h.Throttling.StoodMs)
 	return finding{level: level, strain: strain, measured: fmt.Sprintf("stood for %s in %s by %s", span(h.Throttling.StoodMs*1e6), span(h.SpanMs*1e6), moment(h))}, true
+}
+
+// canary takes all calls of the run together: a second has too few for a p99.
+func canary(e *Evidence, s *Stage) finding {
+	var late stats.Distribution
+	for i := range e.Health {
+		for _, us := range e.Health[i].Canary {
+			late.Add(us * 1000)
+		}
+	}
+	if late.N() == 0 {
+		return finding{level: Unobservable, measured: "no call was heard, or the run has no health.jsonl"}
+	}
+	name, of := reference([]string{"TTFT", "E2E"}, s.TTFT, s.E2E)
+	return compare(&late, stats.P99, name, of, stats.P99, lagLimits)
 }
 
 // runQueue takes the time that loops with a thread of their own were kept from running; else that of the client.

@@ -58,6 +58,8 @@ func rules() []rule {
 			"let the run end by itself, or raise load.drain", InvalidClient, notSent},
 		{"C6", "receive lag", "receive lag p99 ≤ " + lagLimits.valid.spell(ms) + " of ICL p50 and of TTFT p99; certified " + lagLimits.certified.spell(ms),
 			"lag is seen with kernel receive stamps only (Linux, streamed replies); a high one means too few loops or cores", InvalidClient, eachStage(lag)},
+		{"C7", "canary", "p99 of how late a timer of the kernel's is heard ≤ " + lagLimits.valid.spell(ms) + " of TTFT p99; certified " + lagLimits.certified.spell(ms),
+			"what wakes up late within the client wakes up late for replies: give it more cores, or stop what else runs there", "", eachStage(canary)},
 		{"C8", "loop load", "CPU time over wall time of the busiest loop (of the process and its processors, where loops have no thread of their own) " + loopLimits.rule(plain),
 			"more loops, more cores or a lower rate", InvalidClient, loopLoad},
 		{"C8a", "busiest core", "share of any second that the machine's busiest core was busy " + coreLimits.rule(plain),
