@@ -164,11 +164,17 @@ func (t *timeline) byTime(i int) bool {
 	return s.Closed && s.Duration > 0
 }
 
+// gapEnds is how long before a stage that follows a gap After has its start: what happens in the gap is over then, and what comes
+// has not begun.
+const gapEnds = 20 * time.Millisecond
+
 // After is the next start or end of a stage after a moment; ok is false while it is unknown.
 func (t *timeline) After(at time.Duration) (edge time.Duration, ok bool) {
 	for i := range t.stages {
-		if edge, ok = t.start(i); ok && edge > at {
-			return edge, true
+		if edge, ok = t.start(i); ok {
+			if edge -= min(t.stages[i].Gap/2, gapEnds); edge > at {
+				return edge, true
+			}
 		}
 		if edge, ok = t.end(i); ok && edge > at {
 			return edge, true

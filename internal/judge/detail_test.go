@@ -1,8 +1,11 @@
 package judge_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -13,7 +16,7 @@ import (
 )
 
 // examine writes a run and looks at it whole.
-func examine(t *testing.T, m *record.Manifest, all []*record.Exchange) (*judge.Summary, *judge.Detail) {
+func examine(t *testing.T, m *record.Manifest, all []*record.Exchange, looks ...record.ServerSample) (*judge.Summary, *judge.Detail) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := m.Write(dir); err != nil {
@@ -34,6 +37,17 @@ func examine(t *testing.T, m *record.Manifest, all []*record.Exchange) (*judge.S
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if len(looks) > 0 {
+		var lines bytes.Buffer
+		for i := range looks {
+			if err := looks[i].Write(&lines); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, record.ServerFile), lines.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s, d, err := judge.Examine(dir)
 	if err != nil {

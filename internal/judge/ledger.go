@@ -33,6 +33,11 @@ func read(dir string, details *details) (*Summary, *Detail, error) {
 	if l.health, err = record.ReadHealth(dir); err != nil {
 		return nil, nil, err
 	}
+	looks, err := record.ReadServer(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.server = newServerSide(looks)
 	tail, err := record.ReadLog(dir, l.Add)
 	if err != nil {
 		return nil, nil, fmt.Errorf("judge %s: %w", dir, err)
@@ -60,6 +65,7 @@ type Ledger struct {
 	spec       asked
 	rows       rows
 	health     []record.Health
+	server     *serverSide // nil where no server was looked at
 	recorded   int64
 	duplicates int64
 	last       time.Duration // last moment on record
@@ -148,6 +154,9 @@ func (l *Ledger) Add(x *record.Exchange) error {
 		l.addTurn(r)
 	}
 	l.clockIn(r)
+	if l.server != nil {
+		l.server.marks.add(r)
+	}
 	if l.details != nil {
 		l.details.add(r)
 	}
@@ -309,6 +318,8 @@ func (l *Ledger) Finish(tail record.Tail) *Summary {
 	s.Workload, s.Classes, s.Turns = l.workload(), l.classed(all.spans), l.byTurn()
 	s.Run = l.run(e)
 	e.Queues = queues(s.Run.Loops)
+	s.Server = l.server.figures(l)
+	e.Server = serverEvidence(s.Server, m.Client)
 	s.Verdict = verdict.Judge(e)
 	s.Warnings = l.warnings(s, e, total, tail)
 	return s

@@ -22,6 +22,7 @@ type Summary struct {
 	Stages   []Part          `json:"stages"`
 	Total    Part            `json:"total"`             // the measured stages together, warm-up left out
 	Servers  []Server        `json:"servers,omitempty"` // of a target of several, in its order
+	Server   *ServerSide     `json:"server,omitempty"`  // what they counted themselves; left out where none was looked at
 	Workload Workload        `json:"workload"`
 	SLO      *SLO            `json:"slo,omitempty"`     // left out where nothing is asked
 	Classes  []Class         `json:"classes,omitempty"` // by name; left out where the plan names none

@@ -42,6 +42,7 @@ func Text(w io.Writer, s *judge.Summary) error {
 	writeLoops(&b, s)
 	writeOutcomes(&b, s)
 	writeServers(&b, s)
+	writeServer(&b, s)
 	writeClasses(&b, s)
 	writeTurns(&b, s)
 	writeWorkload(&b, s)

@@ -49,6 +49,7 @@ func TestDocumentationHasEveryLimit(t *testing.T) {
 			driftQuantile, percent(drifted.valid.share), drifted.valid.floor, drifted.certified.spell(plain)),
 		"T6": both(widthLimits, percent),
 		"T9": fmt.Sprintf("(≥ %d runs)", CertifiedRuns),
+		"S3": "≤ " + explainLimits.spell(ms),
 		"S5": both(errorLimits, percent),
 	}
 	if throttleLimits.certified != 0 {

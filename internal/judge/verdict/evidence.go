@@ -15,6 +15,7 @@ type Evidence struct {
 	State     record.State
 	CPUs      int // usable by the client's process; 0 when unknown
 
+	Server      *Server         // nil where none was looked at
 	Health      []record.Health // none in a run directory without the file
 	Queues      []Queue         // of loops with a thread of their own and kernel stamps
 	PlanIDs     record.PlanIDs

@@ -44,7 +44,7 @@ func (r rule) gate(e *Evidence) Gate {
 
 // rules lists the gates. Their limits and what to do about them are in docs/verdict.md.
 func rules() []rule {
-	return []rule{
+	return append([]rule{
 		{"C1", "capacity", "no work was added to the client on purpose, and of the capacity that a calibration found the plan's rates take " + capacityLimits.rule(plain),
 			"lower the rate, give the client more loops and cores, or share the plan out to several machines", InvalidClient, capacity},
 		{"C2", "slip", "slip at p50, p99 and p99.9 ≤ " + slipLimits.valid.spell(ms) + " of TTFT from send at the same quantile (E2E where there is no TTFT); certified " + slipLimits.certified.spell(ms),
@@ -113,7 +113,7 @@ func rules() []rule {
 		{"T7", "all planned", "percentiles over all planned requests stand beside those of the completed", "", InvalidStats, eachStage(overAll)},
 		{"S5", "errors", "requests that did not complete " + errorLimits.rule(percent),
 			"see the outcomes and their messages; a failing server answers the rest faster", InvalidServer, eachStage(errorShare)},
-	}
+	}, serverRules()...)
 }
 
 func eachStage(f func(*Evidence, *Stage) finding) func(*Evidence) []finding {

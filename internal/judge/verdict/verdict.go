@@ -38,7 +38,7 @@ const (
 	Valid           Class = "VALID"
 	InvalidClient   Class = "INVALID-CLIENT"   // the latencies hold the client's own delays, or the load was not offered
 	InvalidWorkload Class = "INVALID-WORKLOAD" // what was sent is not what was planned
-	InvalidServer   Class = "INVALID-SERVER"   // too few requests were answered for the latencies to stand for the load
+	InvalidServer   Class = "INVALID-SERVER"   // too few requests were answered for the latencies to stand for the load, or the server was not this run's alone
 	InvalidStats    Class = "INVALID-STATS"    // the records do not carry the numbers
 )
 
@@ -100,6 +100,9 @@ func accuse(e *Evidence, class Class, failed []Gate, others int) string {
 		InvalidStats:    "the records do not carry the figures",
 	}[class]
 	first := failed[0]
+	if class == InvalidServer && first.ID != "S5" {
+		meaning = "what the servers tell does not fit this run"
+	}
 	if e.idle() {
 		return "the plan held no request: there is nothing to measure"
 	}
