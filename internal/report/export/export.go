@@ -63,6 +63,11 @@ func Formats() []Format {
 		{Name: "hdr", File: "latencies.hlog", About: "HdrHistogram log, a histogram for each metric and stage", write: hdrLog},
 		{Name: "openmetrics", File: "metrics.txt", About: "OpenMetrics text", write: openMetrics},
 		{Name: "benchstat", File: "benchmark.txt", About: "lines of the Go benchmark format, for benchstat", write: benchstat},
+		{Name: "inference-perf", File: "inference-perf/", About: "reports of inference-perf", files: inferencePerfFiles},
+		{Name: "vllm", File: "vllm/", About: "results and tables of vllm bench serve", files: vllmFiles},
+		{Name: "aiperf", File: "aiperf/", About: "profile export of AIPerf", files: aiperfFiles},
+		{Name: "llm-d", File: "llm-d/", About: "benchmark reports of llm-d, schema 0.2.1", files: llmdFiles},
+		{Name: "mlperf", File: "mlperf/", About: "summaries in the form of MLPerf's LoadGen", files: mlperfFiles},
 	}
 }
 
