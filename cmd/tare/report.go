@@ -19,15 +19,19 @@ func newReport() *cobra.Command {
 	var requests, page string
 	var asJSON bool
 	var exports []string
+	var asked question
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Print the report of a run from its directory",
 		Long: `Print the report of a run from its directory, the same as the run itself printed.
 
-A run that was killed is reported as far as its records reach. DIR may be that of tare run --repeat: then what its runs say together.`,
+A run that was killed is reported as far as its records reach. DIR may be that of tare run --repeat: then what its runs say together.
+
+With --slo the same records are held against other objectives; with --fail-on-slo it ends with code 3 when one is missed.`,
 		Example: `  tare report runs/20260102T030405Z-a1b2c3
   tare report runs/today --json
   tare report runs/today --html today.html
+  tare report runs/today --slo 'ttft.p99<300ms' --slo 'tpot<40ms' --fail-on-slo
   tare report runs/today --requests jsonl > requests.jsonl
   tare report runs/today --requests csv > requests.csv
   tare report runs/today --export parquet --export openmetrics=-
@@ -38,7 +42,7 @@ A run that was killed is reported as far as its records reach. DIR may be that o
 			if err != nil {
 				return misused(err, "")
 			}
-			if requests == "" && page == "" && len(exports) == 0 {
+			if requests == "" && page == "" && len(exports) == 0 && !asked.any() {
 				if ok, err := reportReplications(c.OutOrStdout(), args[0], asJSON); ok {
 					return err
 				}
@@ -57,6 +61,9 @@ A run that was killed is reported as far as its records reach. DIR may be that o
 			if page != "" {
 				return writePage(args[0], page)
 			}
+			if asked.any() {
+				return asked.report(c, args[0], asJSON)
+			}
 			return printReport(c.OutOrStdout(), args[0], asJSON)
 		}),
 	}
@@ -64,7 +71,12 @@ A run that was killed is reported as far as its records reach. DIR may be that o
 	c.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	c.Flags().StringVar(&page, "html", "", "write the page for a browser to this `file` instead")
 	c.Flags().StringArrayVar(&exports, "export", nil, "write the run in another `form` instead, FORM or FORM=PATH (- is stdout), into export/ of the run directory otherwise; may be given several times: "+strings.Join(exportNames(), ", "))
+	asked.flags(c)
 	c.MarkFlagsMutuallyExclusive("requests", "json", "html", "export")
+	for _, name := range []string{"requests", "html", "export"} {
+		c.MarkFlagsMutuallyExclusive(name, "slo")
+		c.MarkFlagsMutuallyExclusive(name, "fail-on-slo")
+	}
 	completeWith(c, "export", exportNames()...)
 	completeWith(c, "requests", "jsonl", "csv")
 	return c

@@ -13,14 +13,26 @@ import (
 
 // Summarize reads the run directory dir and makes its Summary.
 func Summarize(dir string) (*Summary, error) {
-	s, _, err := read(dir, nil)
+	s, _, err := read(dir, nil, nil)
+	return s, err
+}
+
+// Ask is objectives that take the place of those that a run was made with. Classes keep their own.
+type Ask struct {
+	Objectives []string
+	Target     float64 // share of good requests
+}
+
+// SummarizeFor is Summarize with other objectives.
+func SummarizeFor(dir string, ask Ask) (*Summary, error) {
+	s, _, err := read(dir, nil, &ask)
 	return s, err
 }
 
 // Examine is Summarize, and gives what a Summary leaves out besides.
-func Examine(dir string) (*Summary, *Detail, error) { return read(dir, newDetails()) }
+func Examine(dir string) (*Summary, *Detail, error) { return read(dir, newDetails(), nil) }
 
-func read(dir string, details *details) (*Summary, *Detail, error) {
+func read(dir string, details *details, ask *Ask) (*Summary, *Detail, error) {
 	m, err := record.ReadManifest(dir)
 	if err != nil {
 		return nil, nil, err
@@ -28,6 +40,12 @@ func read(dir string, details *details) (*Summary, *Detail, error) {
 	l, err := Begin(m)
 	if err != nil {
 		return nil, nil, fmt.Errorf("manifest of %s: %w", dir, err)
+	}
+	if ask != nil {
+		l.spec.SLO, l.spec.SLOTarget = ask.Objectives, ask.Target
+		if l.promises, err = promisesOf(&l.spec, l.table); err != nil {
+			return nil, nil, err
+		}
 	}
 	l.details = details
 	if l.health, err = record.ReadHealth(dir); err != nil {

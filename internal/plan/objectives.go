@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tare/internal/objective"
@@ -38,6 +39,23 @@ func (s *Spec) listFaults(path string, texts []string) (faults Faults) {
 		}
 	}
 	return faults
+}
+
+// ParseObjectives reads what is asked of a run after it: the texts of --slo, and of --slo-target, empty for the default. streamed says
+// whether its replies were. The error is Faults.
+func ParseObjectives(texts []string, target string, streamed bool) (slo []string, share float64, err error) {
+	var d Draft
+	d.Set("load.concurrency", "1", "") // a spec has a load
+	d.Set("load.requests", "1", "")
+	d.Set("target.stream", strconv.FormatBool(streamed), "")
+	for _, text := range texts {
+		d.Set("slo", text, "--slo")
+	}
+	if target != "" {
+		d.Set("slo_target", target, "--slo-target")
+	}
+	spec, err := d.Spec()
+	return spec.SLO, spec.SLOTarget, err
 }
 
 // objectiveHint names what an unknown metric was probably meant to be.
