@@ -43,6 +43,9 @@ With --slo the same records are held against other objectives; with --fail-on-sl
 				return misused(err, "")
 			}
 			if requests == "" && page == "" && len(exports) == 0 && !asked.any() {
+				if ok, err := reportSweep(c.OutOrStdout(), args[0], asJSON); ok {
+					return err
+				}
 				if ok, err := reportReplications(c.OutOrStdout(), args[0], asJSON); ok {
 					return err
 				}

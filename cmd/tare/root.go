@@ -17,6 +17,7 @@ A run writes a directory of facts; every number is computed from that directory.
 		Example: `  tare demo
   tare probe http://127.0.0.1:8000
   tare run http://127.0.0.1:8000 --model my-model --rate 10 --duration 60s
+  tare sweep http://127.0.0.1:8000 --model my-model
   tare run -f spec.yaml --out runs/today
   tare report runs/today
   tare verify runs/today
@@ -27,7 +28,7 @@ A run writes a directory of facts; every number is computed from that directory.
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.Version = toolLine()
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newRun(), newPlan(), newCalibrate(), newBias(), newProbe(), newReport(), newVerify(), newCompare(), newSim(), newDemo(), newSpec(), newVersion(), newExitCodes())
+	root.AddCommand(newRun(), newSweep(), newPlan(), newCalibrate(), newBias(), newProbe(), newReport(), newVerify(), newCompare(), newSim(), newDemo(), newSpec(), newVersion(), newExitCodes())
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if !c.Runnable() && c.HasSubCommands() {

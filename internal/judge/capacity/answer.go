@@ -184,11 +184,15 @@ func (s *search) clean() Check {
 	c := Check{ID: "K2", Name: "client", Outcome: Passed}
 	n := 0
 	for i := range s.trials {
-		if !s.trials[i].Valid {
+		if s.trials[i].Fault != "" {
 			n++
 		}
 	}
 	c.Measured = fmt.Sprintf("%d of %d trials failed the client's gates; they are not counted", n, len(s.trials))
+	if s.Biased && n > 0 {
+		c.Outcome = Failed
+		c.Measured = fmt.Sprintf("%d of %d trials failed the client's gates, and were counted on request", n, len(s.trials))
+	}
 	if given := s.given(); len(given) > 0 {
 		c.Outcome = Failed
 		c.Measured += "; given up: " + strings.Join(given, ", ")

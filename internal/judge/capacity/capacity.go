@@ -26,6 +26,7 @@ type Config struct {
 	Repeats        int           `json:"repeats"`                         // trials at one load in a row whose client gates fail before that load is given up
 	Target         float64       `json:"target,omitempty"`                // share of requests that are to meet their objectives; 0 where there are none
 	ClientRequests float64       `json:"client_requests_per_s,omitempty"` // that the client was calibrated for; 0 where that is not known
+	Biased         bool          `json:"biased,omitempty"`                // count trials whose client gates fail, and call the answer not valid
 	Only           bool          `json:"only,omitempty"`                  // the largest stable rate alone: no plateau, curve, objectives or overload
 }
 
@@ -109,12 +110,13 @@ type Trial struct {
 	Load  Load
 	Took  time.Duration
 	Valid bool   // the client's gates were passed: else the trial counts for nothing and is repeated
-	Fault string // why it is not valid
+	Fault string // why it is not valid; with Config.Biased such a trial counts all the same
 
 	Planned   int64
 	Completed int64
 	Good      int64 // completed, and every objective on single requests met; of Planned
 	Judged    bool  // there are objectives, and Good counts
+	Missed    bool  // an objective on all requests together, such as a percentile, was missed
 
 	State     stats.State // of an open stage, at the tolerance
 	Why       string

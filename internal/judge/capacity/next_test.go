@@ -257,6 +257,18 @@ func TestAnswerIsNoMoreThanWasShown(t *testing.T) {
 	}
 }
 
+func TestBiasedTrialsCountOnRequestOnly(t *testing.T) {
+	spoil := func(_ int, tr *capacity.Trial) { tr.Valid, tr.Fault = false, "C2 slip" }
+	c := capacity.Defaults()
+	if a, _ := (&invented{rate: 37, spoil: spoil}).find(t, c); a.Stable.Known || !strings.Contains(a.Reason, "C2 slip") {
+		t.Errorf("got %+v, want no capacity since no trial counts", a)
+	}
+	c.Biased = true
+	if a, _ := (&invented{rate: 37, spoil: spoil}).find(t, c); !near(a, 37, 0.05) || a.Valid || check(a, "K2").Outcome != capacity.Failed {
+		t.Errorf("got %+v, want up to 5 %% below 37, and not valid", a)
+	}
+}
+
 func TestUnclearVotesDoNotCarry(t *testing.T) {
 	vague := func(_ int, tr *capacity.Trial) {
 		if tr.Load.Rate > 20 && tr.State == stats.Stable {

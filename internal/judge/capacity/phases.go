@@ -128,9 +128,13 @@ type promise struct {
 	rate          float64
 	good, planned int64
 	trials        int
+	missed        int // of the trials, those that missed an objective on all requests together
 }
 
 func (p *promise) share() float64 { return float64(p.good) / float64(max(p.planned, 1)) }
+
+// kept reports whether enough requests are good, and most trials kept what is asked of all requests together.
+func (p *promise) kept(target float64) bool { return p.share() >= target && 2*p.missed <= p.trials }
 
 // promises are all such rates, in ascending order.
 func (s *search) promises() (all []promise) {
@@ -147,6 +151,9 @@ func (s *search) promises() (all []promise) {
 		all[at].good += t.Good
 		all[at].planned += t.Planned
 		all[at].trials++
+		if t.Missed {
+			all[at].missed++
+		}
 	}
 	slices.SortFunc(all, func(a, b promise) int {
 		if a.rate < b.rate {
@@ -161,7 +168,7 @@ func (s *search) promises() (all []promise) {
 func (s *search) kept() (low, high *promise) {
 	all := s.promises()
 	for i := range all {
-		if all[i].share() < s.Target {
+		if !all[i].kept(s.Target) {
 			return low, &all[i]
 		}
 		low = &all[i]

@@ -34,6 +34,12 @@ type level struct {
 }
 
 func newSearch(c Config, trials []Trial) *search {
+	if c.Biased {
+		trials = slices.Clone(trials)
+		for i := range trials {
+			trials[i].Valid = true
+		}
+	}
 	s := &search{Config: c, trials: trials}
 	for i := range trials {
 		t := &trials[i]

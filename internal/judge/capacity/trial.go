@@ -51,6 +51,7 @@ func TrialOf(l Load, s *judge.Summary) Trial {
 	if tried := o.Sum() - o.NotSent; tried > 0 {
 		t.Failed = 1 - float64(o.Completed)/float64(tried)
 	}
+	t.promise(p.Objectives)
 	t.Rate = rateOf(p)
 	e2e := p.Metrics[measure.E2E]
 	t.E2E, t.E2EP99, t.TTFTP50 = inSeconds(e2e.Mean), inSeconds(e2e.P99), inSeconds(p.Metrics[measure.TTFT].P50)
@@ -71,6 +72,21 @@ func (t *Trial) judge(s *judge.Stability) {
 	}
 	t.State, t.Why = s.Within(t.Load.Tolerance)
 	t.Shortfall, t.Error, t.Failed = value(s.Shortfall), value(s.Error), value(s.Failed)
+}
+
+// promise takes over how the requests stood to their objectives.
+func (t *Trial) promise(o *judge.Objectives) {
+	if o == nil {
+		return
+	}
+	_, each := o.Attainment.Value.Get()
+	t.Judged = each || len(o.Together) > 0
+	if t.Good = t.Planned; each {
+		t.Good, t.Planned = o.Good, o.Planned
+	}
+	for i := range o.Together {
+		t.Missed = t.Missed || o.Together[i].Result == judge.Missed
+	}
 }
 
 // measured is the first stage that counts.
