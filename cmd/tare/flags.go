@@ -99,6 +99,9 @@ var specFlags = []specFlag{
 	{name: "trace-thin", key: "workload.trace.thin", kind: "fraction", usage: "send only this part of its requests"},
 	{name: "trace-from", key: "workload.trace.from", kind: "duration", usage: "start of the part that is used"},
 	{name: "trace-until", key: "workload.trace.until", kind: "duration", usage: "end of that part"},
+	{name: "trace-sessions", key: "workload.trace.sessions", usage: "send its sessions whole: a call waits for those that it came after; loads then count sessions"},
+	{name: "trace-pauses", key: "workload.trace.pauses", kind: "name", usage: "between them: recorded, think or none", words: []string{plan.PausesRecorded, plan.PausesThink, plan.PausesNone}},
+	{name: "trace-max-gap", key: "workload.trace.max_gap", kind: "duration", usage: "cut longer pauses to this"},
 	{name: "trace-sort", key: "workload.trace.sort", usage: "put its times in order"},
 
 	{name: "slo", key: "slo", kind: "'METRIC<LIMIT'", usage: "an objective (repeatable): 'tpot<50ms' of each request, 'ttft.p99<500ms' of all; see docs/metrics.md"},

@@ -128,7 +128,7 @@ func (f *feeder) room(anywhere bool) *job {
 func (f *feeder) ready(j *job, r *plan.Request) {
 	server := record.ServerOf(r.Session, len(f.posts), f.converses)
 	*j = job{
-		index: r.Index, session: r.Session, stage: r.Stage, due: r.Due, think: r.Think, pause: r.Pause, in: r.InputTokens, out: r.OutputTokens,
+		index: r.Index, session: r.Session, stage: r.Stage, due: r.Due, think: r.Think, in: r.InputTokens, out: r.OutputTokens,
 		class: r.Class, server: server, bytes: j.bytes, lines: j.lines,
 	}
 	if r.Turns > 1 {
@@ -166,7 +166,10 @@ func (f *feeder) rest(r *plan.Request) {
 		x := j.notSent(f.time)
 		f.rec.add(x, f.clock.Now())
 		if r.Turns > 1 {
-			f.lose(r.Stage, r.Session, 1, r.Turns, x.Due, record.CauseNotSent)
+			of, turns := r.Origin(), r.Turns
+			for turn := 1; turn < turns; turn++ {
+				f.lose(of, turn, x.Due, record.CauseNotSent)
+			}
 		}
 	}
 }

@@ -31,8 +31,8 @@ type flight struct {
 	location     string // of a redirect
 
 	think   time.Duration // before the next request in its place
-	toNext  time.Duration // before the next turn of its session
 	visit   *visit        // whose turn it is; nil for a lone request
+	later   *later        // the turn; nil for a first one
 	live    bool          // later turns need the text of the reply
 	server  int           // it goes to
 	began   time.Duration // first write of the first attempt
@@ -89,7 +89,7 @@ func (f *flight) begin(j *job, due, issued time.Duration, delay record.Delay) {
 		Index: j.index, Session: j.session, Turn: j.turn, Stage: j.stage, Due: due, Issued: record.At(issued), Delay: delay,
 		Class: j.class, PlannedIn: j.in, PlannedOut: j.out, Events: f.x.Events[:0],
 	}
-	f.think, f.toNext, f.visit, f.server, f.request, f.counted = j.think, j.pause, j.visit, j.server, f.request[:0], false
+	f.think, f.visit, f.later, f.server, f.request, f.counted = j.think, j.visit, j.later, j.server, f.request[:0], false
 	f.lines = append(f.lines[:0], j.lines...)
 	f.answer.Keep = f.live && f.visit != nil && j.turn+1 < f.visit.turns
 	f.merged, f.reading, f.lag = 0, record.Spans{}, record.Spans{}

@@ -132,7 +132,12 @@ func (s *shard) withdraw(f *flight, now time.Duration) {
 		return
 	}
 	if f.visit != nil {
-		s.leave(f.visit, f.x.Turn+1, now, record.CauseNotSent)
+		v := f.visit
+		f.visit = nil
+		s.giveBack(f.later)
+		v.leave(f.x.Turn)
+		s.loseBehind(v, f.x.Turn, now, record.CauseNotSent)
+		s.farewell(v)
 	}
 	f.x.Issued, f.x.Outcome, f.x.Cause = record.Instant{}, record.NotSent, record.CauseNotSent
 	s.rec.add(&f.x, now)

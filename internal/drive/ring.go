@@ -3,18 +3,21 @@ package drive
 import (
 	"sync/atomic"
 	"time"
+
+	"tare/internal/plan"
 )
 
 // job is a planned request made ready to be written.
 type job struct {
 	index   int64
 	session int64
-	turn    int    // of its session
-	visit   *visit // that it is of; nil for a lone request
+	turn    int         // of its session
+	visit   *visit      // that it is of; nil for a lone request
+	of      plan.Origin // of a later turn
+	later   *later      // that it is; nil for a first turn
 	stage   int
 	due     time.Duration // from the start of its stage
 	think   time.Duration // between the end of its session and the next request in its place
-	pause   time.Duration // between its reply and the next turn
 	in, out int           // planned tokens
 	class   string        // of the request
 	server  int           // it goes to
@@ -33,8 +36,8 @@ type ring struct {
 	_    [64]byte
 	held atomic.Int64 // bytes of the jobs between head and tail
 
-	asked stack // visits whose next turn is to be made, or that are over: from the sender
-	made  stack // visits whose next turn is ready: from the feeder
+	asked stack // later turns that are to be made or recorded, and visits that are over: from the sender
+	made  stack // later turns that are ready: from the feeder
 }
 
 const (

@@ -128,8 +128,9 @@ func pauses(t *testing.T, s plan.Spec, sessions map[int64][]record.Exchange) map
 	for session, xs := range sessions {
 		for _, x := range xs {
 			var r plan.Request
-			w.Sketch(&r, x.Stage, session, x.Turn)
-			at[x.Index] = r.Pause
+			if w.Sketch(&r, plan.Origin{Stage: x.Stage, Session: session}, x.Turn); x.Turn > 0 {
+				at[x.Index-1] = r.Pause
+			}
 		}
 	}
 	return at

@@ -26,7 +26,8 @@ type shard struct {
 
 	keeps []keeping // by server
 
-	turns  agenda[*visit]  // later turns that are ready
+	turns  agenda[*later]  // later turns that are ready
+	idle   []*later        // memory of others
 	asking int             // later turns that are being made
 	again  agenda[*flight] // that wait to be sent again
 	stuck  []*flight       // memory of those that must wait on
@@ -67,17 +68,17 @@ const never = time.Duration(math.MaxInt64)
 func (s *shard) next(now time.Duration) (j *job, due time.Duration, known bool) {
 	s.collect(now)
 	for {
-		if at, v := s.turns.first(); v != nil && s.ended(&v.job, now) {
+		if at, t := s.turns.first(); t != nil && s.ended(&t.job, now) {
 			continue
 		} else if j = s.ring.first(); j == nil {
-			if v == nil {
+			if t == nil {
 				return nil, 0, false
 			}
-			return &v.job, at, true
+			return &t.job, at, true
 		} else if s.ended(j, now) {
 			continue
-		} else if due, known = s.due(j); v != nil && (!known || at < due) {
-			return &v.job, at, true
+		} else if due, known = s.due(j); t != nil && (!known || at < due) {
+			return &t.job, at, true
 		}
 		return j, due, known
 	}
@@ -107,10 +108,10 @@ func (s *shard) taken(turn int) {
 
 // strike gives up a job that will not be sent, and its session.
 func (s *shard) strike(j *job, now time.Duration) {
-	visit, turn := j.visit, j.turn
+	visit, turn, later := j.visit, j.turn, j.later
 	s.taken(turn)
 	if visit != nil {
-		s.leave(visit, max(1, turn), now, record.CauseNotSent)
+		s.forsake(visit, turn, later, now)
 	}
 }
 
@@ -180,6 +181,9 @@ func (s *shard) occupy(j *job, due time.Duration) {
 	}
 	if s.run.time.byTime(j.stage) {
 		s.run.time.planned[j.stage].Add(1)
+	}
+	if j.turn == 0 && j.visit != nil {
+		s.setOut(j.visit, due)
 	}
 }
 

@@ -40,7 +40,7 @@ func (s *Spec) check(present presence) Faults {
 	faults = append(faults, s.Load.arrivalFaults(present)...)
 	faults = append(faults, s.Client.fault()...)
 	faults = append(faults, s.ServerMetrics.faults()...)
-	return append(faults, s.Load.shapeFaults(present)...)
+	return append(faults, s.Load.shapeFaults(present, s.Workload.Trace.Sessions)...)
 }
 
 // fault checks that processors are left for others than the event loops.
@@ -80,13 +80,13 @@ func stagePath(i int) string { return itemPath("load.stages", i) }
 
 func itemPath(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-// shapeFaults checks that the load has stages, and that the keys of each go together.
-func (l *Load) shapeFaults(present presence) (faults Faults) {
+// shapeFaults checks that the load has stages, and that the keys of each go together. whole says that it may end with a recording.
+func (l *Load) shapeFaults(present presence, whole bool) (faults Faults) {
 	if l.replayed() {
 		return nil
 	}
 	if !present("load.stages", &l.Stages) {
-		return stageFaults(&l.measured()[0], "load", present)
+		return stageFaults(&l.measured()[0], "load", present, whole)
 	}
 	for _, name := range shortForms {
 		k, _ := find(specKeys, name)
@@ -102,7 +102,7 @@ func (l *Load) shapeFaults(present presence) (faults Faults) {
 		})
 	}
 	for i := range l.Stages {
-		faults = append(faults, stageFaults(&l.Stages[i], stagePath(i), present)...)
+		faults = append(faults, stageFaults(&l.Stages[i], stagePath(i), present, whole)...)
 	}
 	return append(faults, l.nameFaults()...)
 }
@@ -125,7 +125,7 @@ func (l *Load) nameFaults() (faults Faults) {
 }
 
 // stageFaults checks that the keys of a stage, or of the short form, go together.
-func stageFaults(s *LoadStage, path string, present presence) (faults Faults) {
+func stageFaults(s *LoadStage, path string, present presence, whole bool) (faults Faults) {
 	has := func(name string, field any) bool { return present(path+"."+name, field) }
 	fault := func(name, reason, hint string) {
 		faults = append(faults, Fault{Key: path + name, Reason: reason, Hint: hint})
@@ -138,7 +138,7 @@ func stageFaults(s *LoadStage, path string, present presence) (faults Faults) {
 	case !rate && !concurrency:
 		fault("", "needs a rate or a concurrency", "rate sends on a schedule (open loop), concurrency keeps so many requests in flight (closed loop)")
 	}
-	if !requests && !duration {
+	if !requests && !duration && !whole {
 		fault("", "needs a duration or a number of requests", "set duration, requests, or both to end by whichever comes first")
 	}
 	if has("rate_to", &s.RateTo) && !rate {

@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"tare/internal/plan/draw"
 	"tare/internal/plan/tokenizer"
@@ -29,10 +28,11 @@ type content struct {
 	nonce       wording // before the prompts of a data set
 	pictures    workload.Pictures
 
-	row     int // of the trace or the data set
-	chosen  int // index of the class
-	prefix  int // group of the prefix
-	private int // tokens of the session's own system message
+	row     int    // of the trace or the data set
+	again   uint64 // how often the recorded session has been used before
+	chosen  int    // index of the class
+	prefix  int    // group of the prefix
+	private int    // tokens of the session's own system message
 
 	seen   []seenGroups // by class
 	blocks map[uint64]struct{}
@@ -176,9 +176,18 @@ func (c *content) synthetic(r *Request) {
 func (c *content) traced(r *Request) {
 	t := c.m.trace
 	row := &t.Rows[c.row]
-	r.InputTokens, r.OutputTokens, r.Class = max(row.InputTokens, 1), max(row.OutputTokens, 1), row.Class
+	r.InputTokens, r.OutputTokens, r.Class, r.Model = max(row.InputTokens, 1), max(row.OutputTokens, 1), row.Class, c.m.models[row.Model]
+	r.Header = row.Header
+	if row.OutputTokens == 0 && row.Call != nil {
+		r.OutputTokens = row.Call.MaxTokens
+		if r.OutputTokens == 0 {
+			c.out.Seek(uint64(r.Index))
+			r.OutputTokens = c.m.shapes[0].out.Draw(c.out)
+		}
+	}
 	before := true
 	for i, id := range row.Blocks {
+		id = c.block(id)
 		if _, before = c.blocks[id]; before && r.SharedTokens == i*t.BlockSize {
 			r.SharedTokens = min((i+1)*t.BlockSize, r.InputTokens)
 		}
@@ -193,7 +202,7 @@ func (c *content) write(r *Request) (err error) {
 	case m.sample != nil:
 		return c.fromRow(r)
 	case m.trace != nil:
-		return c.fromTrace(r)
+		return c.recall(r, nil)
 	case c.ids != nil:
 		c.tokens = c.tokens[:0]
 		if s := &m.shapes[c.chosen]; s.PrefixTokens > 0 {
@@ -333,20 +342,14 @@ const nonceTokens = 4
 // said says that a recording has what was said, which is sent as it is.
 func said(row *trace.Row) bool { return row.Call != nil && len(row.Call.Messages) > 0 }
 
-// fromTrace writes the blocks that a row names, so that rows with the same first blocks have the same first words, and behind them
-// words of its own; or what was said, where the recording has it.
-func (c *content) fromTrace(r *Request) (err error) {
+// recall writes the blocks that a row names, so that rows with the same first blocks have the same first words, and behind them
+// words of its own; or what was said, where the recording has it, with the replies that came in place of those that it repeats.
+func (c *content) recall(r *Request, replies [][]byte) (err error) {
 	t := c.m.trace
 	row := &t.Rows[c.row]
+	r.Tools = c.m.tools
 	if said(row) {
-		c.talk = c.talk[:0]
-		for _, m := range row.Call.Messages {
-			c.talk = append(c.talk, Message{Role: m.Role, Text: m.Text})
-		}
-		if r.Messages = c.talk; row.Call.Tools != nil {
-			r.Tools = row.Call.Tools
-		}
-		return nil
+		return c.repeat(r, row.Call, replies)
 	}
 	c.text, c.system = c.text[:0], c.system[:0]
 	left := r.InputTokens
@@ -356,7 +359,7 @@ func (c *content) fromTrace(r *Request) (err error) {
 	}
 	for _, id := range row.Blocks {
 		if n := min(t.BlockSize, left); err == nil && n > 0 {
-			c.text, err = c.shared.write(c.text, id&math.MaxInt64, n, len(c.text) > 0)
+			c.text, err = c.shared.write(c.text, c.block(id), n, len(c.text) > 0)
 			left -= n
 		}
 	}
@@ -370,4 +373,30 @@ func (c *content) fromTrace(r *Request) (err error) {
 		return err
 	}
 	return c.say(r)
+}
+
+// repeat says what was said. Of a session that is to find nothing in a cache, or is used again, all turns begin with the same words
+// of its own.
+func (c *content) repeat(r *Request, call *trace.Call, replies [][]byte) (err error) {
+	c.text = c.text[:0]
+	if c.m.work.Cache == CacheCold || c.again > 0 {
+		if c.text, err = c.nonce.write(c.text, uint64(r.Session), nonceTokens, false); err != nil {
+			return err
+		}
+		c.text = append(append(c.text, "\n\n"...), call.Messages[0].Text...)
+	}
+	c.talk = c.talk[:0]
+	for i, m := range call.Messages {
+		said := Message{Role: m.Role, Text: m.Text}
+		if m.HasFrom && replies != nil && replies[c.m.turnOf[m.From]] != nil {
+			said.Text = textOf(replies[c.m.turnOf[m.From]])
+		} else if i == 0 && len(c.text) > 0 {
+			said.Text = textOf(c.text)
+		}
+		c.talk = append(c.talk, said)
+	}
+	if r.Messages = c.talk; call.Tools != nil {
+		r.Tools = call.Tools
+	}
+	return nil
 }

@@ -83,16 +83,25 @@ func (p *Plan) Converses() bool { return p.mostTurns > 1 }
 
 // Live says that later turns need the replies to those before.
 func (p *Plan) Live() bool {
-	return p.Converses() && p.Spec.Workload.Conversation.History == HistoryLive
+	return p.Converses() && p.Spec.Workload.Conversation.History == HistoryLive && (p.recorded == nil || p.recorded.quotes)
 }
 
-// Pause returns the mean time between a reply and the next turn of its session.
+// Pause returns the mean time between a reply and the next turn of its session; 0 for recorded sessions, where some are short.
 func (p *Plan) Pause() time.Duration { return p.Spec.Workload.Conversation.ThinkTime }
 
-// converse counts a stage's requests by the turns of its sessions. Until then each session is a request.
-func (p *Plan) converse(s *Stage) {
+// converse counts a stage's requests by the turns of its sessions. Until then each session is a request. before is how many sessions the
+// stages before have, less than 0 where that is not known.
+func (p *Plan) converse(s *Stage, before int64) {
 	s.Sessions = s.Requests
-	if !p.Converses() {
+	switch {
+	case p.recorded != nil:
+		s.Expected *= p.recorded.mean()
+		if s.Requests = 0; s.Sessions > 0 && before >= 0 {
+			s.Requests = p.recorded.turns(before, s.Sessions)
+			s.Expected = float64(s.Requests)
+		}
+		return
+	case !p.Converses():
 		return
 	}
 	s.Expected *= p.MeanTurns()
@@ -109,15 +118,18 @@ func (p *Plan) MeanTurns() float64 {
 	if !p.Converses() {
 		return 0
 	}
+	if p.recorded != nil {
+		return p.recorded.mean()
+	}
 	l, _ := p.Spec.Workload.Conversation.turns()
 	turns, _ := l.Sampler(nil)
 	return turns.Mean
 }
 
-// pace gives r the times that follow its reply.
+// pace gives r the time before it, and that behind its session.
 func (w *Walker) pace(r *Request) {
-	if r.Turn+1 < r.Turns {
-		r.Pause = w.visits.Think(r.Index)
+	if r.Turn > 0 && w.visits != nil {
+		r.Pause = w.visits.Think(r.Index - 1)
 	}
 	if w.plan.Stages[r.Stage].Closed {
 		r.Think = w.thinking[r.Stage].After(r.Session)
@@ -126,8 +138,17 @@ func (w *Walker) pace(r *Request) {
 
 // Sketch fills r with a later turn of a session that Next has begun, in any order, but for its messages and body. Due is 0:
 // it follows from the reply before.
-func (w *Walker) Sketch(r *Request, stage int, session int64, turn int) {
-	*r = Request{Index: session, Stage: stage, Session: session, Turns: int(w.visits.Turns(session))}
+func (w *Walker) Sketch(r *Request, of Origin, turn int) {
+	*r = Request{Index: of.Session, Stage: of.Stage, Session: of.Session, Number: of.Number}
+	if w.plan.recorded != nil {
+		session, again := w.plan.recorded.of(of.Number)
+		r.Turn, r.Index = turn, of.Session+int64(turn)
+		session.take(r)
+		w.turns.retrace(r, int(session.rows[turn]), again)
+		w.pace(r)
+		return
+	}
+	r.Turns, r.Graph = int(w.visits.Turns(of.Session)), chain
 	w.turns.shape(r, 0)
 	for r.Turn < turn {
 		w.turns.next(r)
@@ -136,17 +157,23 @@ func (w *Walker) Sketch(r *Request, stage int, session int64, turn int) {
 }
 
 // Follow fills r as Sketch does, with messages and body, which stand until it or Next is called again. With a live history replies are
-// the texts of the replies so far, one for each turn before; otherwise they are not read. When it reports false the request
-// cannot be made, and Err says why.
-func (w *Walker) Follow(r *Request, stage int, session int64, turn int, replies [][]byte) (ok bool) {
-	w.Sketch(r, stage, session, turn)
+// the texts of the replies so far, by turn: of those that it comes after, and of those that these come after; otherwise they are not
+// read. When it reports false the request cannot be made, and Err says why.
+func (w *Walker) Follow(r *Request, of Origin, turn int, replies [][]byte) (ok bool) {
+	w.Sketch(r, of, turn)
 	if w.skip {
 		return true
 	}
 	if !w.plan.Live() {
 		replies = nil
 	}
-	if err := w.turns.converse(r, replies); err != nil {
+	err := error(nil)
+	if w.plan.recorded != nil {
+		err = w.turns.recall(r, replies)
+	} else {
+		err = w.turns.converse(r, replies)
+	}
+	if err != nil {
 		w.err = fmt.Errorf("make request %d: %w", r.Index, err)
 		return false
 	}

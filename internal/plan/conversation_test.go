@@ -53,15 +53,15 @@ func TestSessionsTakeIndexesForTheirTurns(t *testing.T) {
 			if turn == 0 {
 				continue
 			}
-			w.Follow(&later, r.Stage, r.Session, turn, nil)
+			w.Follow(&later, r.Origin(), turn, nil)
 			if later.Index != index || later.Session != r.Session || later.Turn != turn || later.Turns != r.Turns || later.Due != 0 {
 				t.Errorf("got %+v, want turn %d of session %d, of %d", later, turn, r.Session, r.Turns)
 			}
 			if want := 8 + turn*13; later.InputTokens != want || later.OutputTokens != 5 {
 				t.Errorf("turn %d asks for %d tokens with %d, want 5 with %d", turn, later.OutputTokens, later.InputTokens, want)
 			}
-			if last := turn == r.Turns-1; (later.Pause == 0) != last {
-				t.Errorf("turn %d of %d: think time %v after it, which only the last has none of", turn, r.Turns, later.Pause)
+			if later.Pause <= 0 || r.Pause != 0 {
+				t.Errorf("turn %d of %d: think time %v before it, and %v before the first, which alone has none", turn, r.Turns, later.Pause, r.Pause)
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func TestSessionsHaveSystemMessagesOfTheirOwn(t *testing.T) {
 		}
 		seen[own] = true
 		header, first := string(r.Header), r.Messages[0].Text
-		w.Follow(&later, r.Stage, r.Session, 1, nil)
+		w.Follow(&later, r.Origin(), 1, nil)
 		if later.Messages[0].Text != first || later.InputTokens != r.InputTokens+5+8 {
 			t.Errorf("session %d: its second turn has %d tokens and begins %q, want %d and %q", r.Session, later.InputTokens, later.Messages[0].Text, r.InputTokens+13, first)
 		}
@@ -117,7 +117,7 @@ func TestLaterTurnsSayWhatWasSaidBefore(t *testing.T) {
 		session, body := r.Session, string(r.Body)
 		for turn := 1; turn < 3; turn++ {
 			before = body
-			w.Follow(&r, 0, session, turn, replies[:turn])
+			w.Follow(&r, plan.Origin{Session: session}, turn, replies[:turn])
 			body = string(r.Body)
 			added, ok := strings.CutPrefix(body, before)
 			lines := strings.Split(strings.TrimSpace(added), "\n")
@@ -133,7 +133,7 @@ func TestLaterTurnsSayWhatWasSaidBefore(t *testing.T) {
 			}
 		}
 		again := p.Walk()
-		again.Follow(&r, 0, session, 2, replies)
+		again.Follow(&r, plan.Origin{Session: session}, 2, replies)
 		if string(r.Body) != body {
 			t.Errorf("%s: another walk makes turn 2 of session %d\n%swant\n%s", history, session, r.Body, body)
 		}
@@ -212,8 +212,8 @@ func TestFollowAllocatesNothing(t *testing.T) {
 	var r plan.Request
 	w.Next(&r)
 	session := r.Session
-	w.Follow(&r, 0, session, 8, nil)
-	if got := testing.AllocsPerRun(100, func() { w.Follow(&r, 0, session, 8, nil) }); got != 0 {
+	w.Follow(&r, plan.Origin{Session: session}, 8, nil)
+	if got := testing.AllocsPerRun(100, func() { w.Follow(&r, plan.Origin{Session: session}, 8, nil) }); got != 0 {
 		t.Errorf("allocations per turn: got %v, want 0", got)
 	}
 }
@@ -232,7 +232,7 @@ func TestTurnsHaveClassAndSaltOfTheirSession(t *testing.T) {
 		first := r
 		seen[first.Class]++
 		for turn := 1; turn < 3; turn++ {
-			w.Follow(&r, first.Stage, first.Session, turn, replies[:turn])
+			w.Follow(&r, first.Origin(), turn, replies[:turn])
 			if r.Class != first.Class || r.Model != first.Model || r.CacheSalt != first.CacheSalt || r.CacheSalt == "" {
 				t.Errorf("turn %d of session %d is of class %s, model %s, salt %s; its first of %s, %s, %s",
 					turn, first.Session, r.Class, r.Model, r.CacheSalt, first.Class, first.Model, first.CacheSalt)

@@ -354,7 +354,8 @@ const replayed = `
 load: {max_in_flight: 8, requests: 100, duration: 1h}
 workload:
   cache: cold
-  trace: {file: t.csv, format: azure, scale: 0.5, from: 1m, until: 2h, sort: true, block: 64}
+  trace: {file: t.csv, format: azure, scale: 0.5, from: 1m, until: 2h, sort: true, block: 64, sessions: true,
+    pauses: think, max_gap: 1m, min_calls: 2, max_calls: 9, min_sessions: 50, models: "a=b c=d", class: kind, headers: "tenant.id=X-Tenant"}
 `
 
 const sampled = enough + `

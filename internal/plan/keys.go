@@ -440,6 +440,50 @@ var specKeys = []key[Spec]{
 		about: "Tokens that one of its block ids stands for, where it is not the format's own.",
 	},
 	{
+		name: "workload.trace.sessions", field: func(s *Spec) any { return &s.Workload.Trace.Sessions }, loose: true,
+		about: "Send its sessions whole: a call falls due when those that it came after have ended and the recorded pause is over. A rate then counts sessions, a concurrency sessions in progress, requests sessions; a stage that says nothing of its end sends those that are left.",
+	},
+	{
+		name: "workload.trace.pauses", field: func(s *Spec) any { return &s.Workload.Trace.Pauses }, loose: true, oneOf: []string{PausesRecorded, PausesThink, PausesNone},
+		about: "What lies between the calls of a session: the recorded time from the last end of what a call came after, which it is unless this is given; the recorded think time alone (weka); or nothing.",
+	},
+	{
+		name: "workload.trace.max_gap", field: func(s *Spec) any { return &s.Workload.Trace.MaxGap }, loose: true, above: true, most: 12 * month,
+		about: "Longer pauses between the calls of a session are cut to this.",
+	},
+	{
+		name: "workload.trace.min_calls", field: func(s *Spec) any { return &s.Workload.Trace.MinCalls }, loose: true, unit: "calls", least: 1, most: 1e6,
+		about: "Fewest calls of a session that is used.",
+	},
+	{
+		name: "workload.trace.max_calls", field: func(s *Spec) any { return &s.Workload.Trace.MaxCalls }, loose: true, unit: "calls", least: 1, most: 1e6,
+		about: "Most calls of a session that is used.",
+	},
+	{
+		name: "workload.trace.min_sessions", field: func(s *Spec) any { return &s.Workload.Trace.MinSessions }, loose: true, unit: "sessions", least: 1, most: 1e9,
+		about: "A load that ends with the recording begins it again until there are so many sessions. A session that is used again has words of its own, so that it finds nothing in a cache.",
+	},
+	{
+		name: "workload.trace.class", field: func(s *Spec) any { return &s.Workload.Trace.Class }, loose: true,
+		about: "Span attribute that names the class of a call (otel).",
+	},
+	{
+		name: "workload.trace.headers", field: func(s *Spec) any { return &s.Workload.Trace.Headers }, loose: true,
+		rule: func(s Spec) (reason, hint string) {
+			_, reason = s.Workload.Trace.attributes()
+			return reason, "write ATTRIBUTE=NAME ATTRIBUTE=NAME"
+		},
+		about: "Span attributes that requests have as headers (otel), ATTRIBUTE=NAME pairs: \"tenant.id=X-Tenant\".",
+	},
+	{
+		name: "workload.trace.models", field: func(s *Spec) any { return &s.Workload.Trace.Models }, loose: true,
+		rule: func(s Spec) (reason, hint string) {
+			_, reason = s.Workload.Trace.models()
+			return reason, "write RECORDED=SENT RECORDED=SENT"
+		},
+		about: "Models that recorded ones stand for, RECORDED=SENT pairs: \"gpt-4=mine gpt-4-mini=mine-small\". Those that are not named go to target.model.",
+	},
+	{
 		name: "workload.classes", field: func(s *Spec) any { return &s.Workload.Classes }, loose: true,
 		about: "Kinds of requests, drawn by weight, each with what differs from the workload.",
 	},

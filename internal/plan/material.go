@@ -42,7 +42,9 @@ type material struct {
 	rows      *dataset.File
 	sample    *dataset.Sample
 	trace     *trace.Trace
-	turns     bool // sessions may have more than one
+	turns     bool              // sessions may have more than one
+	turnOf    []int32           // of each row of a trace that is sent by sessions
+	models    map[string]string // what recorded models are called here
 
 	prioritized bool // a class has a priority
 
@@ -268,14 +270,17 @@ func (l *loader) trace() {
 	if w.File == "" {
 		return
 	}
+	headers, _ := w.attributes()
 	t, err := trace.Read(w.File, trace.Options{
-		Format: trace.Format(w.Format), From: w.From, Until: w.Until, Sort: w.Sort, Seed: l.seed, BlockSize: w.Block,
+		Format: trace.Format(w.Format), From: w.From, Until: w.Until, Sort: w.Sort, Seed: l.seed, BlockSize: w.Block, MaxGap: w.MaxGap,
+		Class: w.Class, Headers: headers,
 	})
 	if err != nil {
 		l.refuse("trace.file", w.File, err)
 		return
 	}
 	l.m.trace = t
+	l.m.models, _ = w.models()
 	for i, f := range t.Facts.Files {
 		key := "trace.file"
 		if len(t.Facts.Files) > 1 {
@@ -283,7 +288,7 @@ func (l *loader) trace() {
 		}
 		l.keep(key, f.Path, f.SHA256)
 	}
-	if l.m.work.Cache == CacheCold && slices.ContainsFunc(t.Rows, func(r trace.Row) bool { return said(&r) }) {
+	if l.m.work.Cache == CacheCold && !w.Sessions && slices.ContainsFunc(t.Rows, func(r trace.Row) bool { return said(&r) }) {
 		l.fixed(w.File, "what was said, which is sent as it is")
 	}
 	l.count(w.File, t.Facts.Refused, t.Facts.Read)

@@ -23,6 +23,7 @@ type Plan struct {
 	encode    Encoder
 	material  *material
 	mostTurns int64                         // of a session
+	recorded  *recorded                     // the sessions of a recording, where they are sent whole; else nil
 	stored    func() (io.ReadCloser, error) // opens the requests of a stored plan; nil for one that makes them
 }
 
@@ -79,8 +80,8 @@ func New(spec Spec, encode Encoder) (*Plan, error) {
 	}
 	m, faults := spec.load()
 	p := &Plan{Spec: spec, encode: encode, material: m, mostTurns: spec.Workload.Conversation.most()}
-	if m.trace != nil {
-		faults = append(faults, p.replayFaults()...)
+	if m.trace != nil && len(faults) == 0 {
+		faults = append(p.gather(), p.replayFaults()...)
 	}
 	if len(faults) > 0 {
 		return nil, faults
@@ -100,9 +101,15 @@ func (p *Plan) resolve() {
 		p.Stages = []Stage{p.replayed()}
 		return
 	}
-	first := int64(0)
+	first, before := int64(0), int64(0)
 	for i, load := range p.Spec.Load.resolve() {
-		s := p.stage(load, first)
+		if p.recorded != nil && load.Requests == 0 && load.Duration == 0 {
+			load.Requests = p.recorded.rest(&p.Spec.Workload.Trace, max(before, 0))
+		}
+		s := p.stage(load, first, before)
+		if before += s.Sessions; before < s.Sessions || s.Sessions == 0 && s.counted() {
+			before = -1 // not known short of walking, nor is it behind that
+		}
 		s.Warmup = i == 0 && p.Spec.Load.Warmup > 0
 		p.Stages = append(p.Stages, s)
 		first += s.Requests
@@ -173,7 +180,7 @@ func (l *Load) measured() []LoadStage {
 	return stages
 }
 
-func (p *Plan) stage(load LoadStage, first int64) Stage {
+func (p *Plan) stage(load LoadStage, first, before int64) Stage {
 	load = p.Spec.Load.inherit(load)
 	s := Stage{
 		Name: load.Name, Closed: load.Concurrency > 0, Gap: load.Gap,
@@ -182,7 +189,7 @@ func (p *Plan) stage(load LoadStage, first int64) Stage {
 	}
 	if s.Closed {
 		s.think = load.think()
-		p.converse(&s)
+		p.converse(&s, before)
 		return s
 	}
 	s.open, s.arrival = load.open(), load.Arrival
@@ -194,7 +201,7 @@ func (p *Plan) stage(load LoadStage, first int64) Stage {
 	if known {
 		s.Expected = float64(n)
 	}
-	p.converse(&s)
+	p.converse(&s, before)
 	return s
 }
 

@@ -19,19 +19,25 @@ func (p *Plan) replayFaults() (faults Faults) {
 	if t.Relative {
 		return Faults{{
 			Key: "workload.trace.file", Reason: "does not say when its conversations start: times count from the start of each",
-			Hint: "set load.rate or load.concurrency: its requests are sent in their order then",
+			Hint: "set load.rate or load.concurrency: its requests are sent in their order then, or, with workload.trace.sessions, its conversations",
 		}}
 	}
-	if err := p.recorded().Fault(); err != nil {
+	if err := p.offsets().Fault(); err != nil {
 		faults = append(faults, Fault{Key: "workload.trace", Reason: err.Error()})
 	}
 	return faults
 }
 
-// recorded is the trace's times.
-func (p *Plan) recorded() schedule.Trace {
+// offsets are the trace's times, or those at which its sessions begin.
+func (p *Plan) offsets() schedule.Trace {
 	w := &p.Spec.Workload.Trace
 	t := schedule.Trace{Stretch: w.Scale, Keep: w.Thin}
+	if p.recorded != nil {
+		for i := range p.recorded.sessions {
+			t.Offsets = append(t.Offsets, p.material.trace.Rows[p.recorded.sessions[i].rows[0]].At)
+		}
+		return t
+	}
 	for i := range p.material.trace.Rows {
 		t.Offsets = append(t.Offsets, p.material.trace.Rows[i].At)
 	}
@@ -40,18 +46,25 @@ func (p *Plan) recorded() schedule.Trace {
 
 // replayed is the stage of a trace.
 func (p *Plan) replayed() Stage {
-	t := p.recorded()
+	t := p.offsets()
 	load := &p.Spec.Load
 	var due []time.Duration
+	turns := int64(0)
 	for replay := t.Arrivals(load.Seed, 0); load.Requests == 0 || int64(len(due)) < load.Requests; {
 		at, ok := replay.Next()
 		if !ok || load.Duration > 0 && at >= load.Duration {
 			break
 		}
 		due = append(due, at)
+		if p.recorded != nil {
+			turns += p.recorded.turns(int64(replay.Row()), 1)
+		}
 	}
 	s := Stage{Name: "trace", arrival: ArrivalTrace, trace: &t, MaxInFlight: load.MaxInFlight}
 	s.take(due)
+	if p.recorded != nil {
+		s.Requests, s.Expected = turns, float64(turns)
+	}
 	if load.Duration > 0 {
 		s.Duration = min(s.Duration, load.Duration)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/internal/plan/dataset"
+	"tare/internal/plan/trace"
 )
 
 const maxClasses = 1000
@@ -61,6 +62,36 @@ func (d *Dataset) columns() (c dataset.Columns, reason string) {
 		*to = column
 	}
 	return c, ""
+}
+
+// attributes reads "tenant.id=X-Tenant"; reason says why it could not.
+func (t *Trace) attributes() (list []trace.Attribute, reason string) {
+	for _, word := range strings.Fields(t.Headers) {
+		name, header, _ := strings.Cut(word, "=")
+		if name == "" {
+			return nil, fmt.Sprintf("must be pairs of an attribute and a header, got %q", shortened(word))
+		}
+		if reason := headerFault(header, name); reason != "" {
+			return nil, reason
+		}
+		list = append(list, trace.Attribute{Name: name, Header: header})
+	}
+	return list, ""
+}
+
+// models reads "gpt-4=mine other=m"; reason says why it could not.
+func (t *Trace) models() (models map[string]string, reason string) {
+	for _, word := range strings.Fields(t.Models) {
+		from, to, _ := strings.Cut(word, "=")
+		if from == "" || to == "" {
+			return nil, fmt.Sprintf("must be pairs of a recorded model and one of the server's, got %q", shortened(word))
+		}
+		if models == nil {
+			models = map[string]string{}
+		}
+		models[from] = to
+	}
+	return models, ""
 }
 
 // workloadCheck gathers the faults of keys that do not go together.
@@ -182,7 +213,13 @@ func (c *workloadCheck) sources() {
 	}
 	c.needs("workload.dataset.file", w.Dataset.File != "", "workload.dataset.format", "workload.dataset.preset", "workload.dataset.columns", "workload.dataset.template")
 	c.needs("workload.trace.file", w.Trace.File != "", "workload.trace.format", "workload.trace.scale", "workload.trace.thin",
-		"workload.trace.from", "workload.trace.until", "workload.trace.sort", "workload.trace.block")
+		"workload.trace.from", "workload.trace.until", "workload.trace.sort", "workload.trace.block", "workload.trace.sessions", "workload.trace.models",
+		"workload.trace.class", "workload.trace.headers")
+	c.needs("workload.trace.sessions", w.Trace.Sessions, "workload.trace.pauses", "workload.trace.max_gap", "workload.trace.min_calls",
+		"workload.trace.max_calls", "workload.trace.min_sessions")
+	if w.Trace.MaxCalls > 0 && w.Trace.MaxCalls < w.Trace.MinCalls {
+		c.fault("workload.trace.max_calls", "must not be below workload.trace.min_calls", "")
+	}
 	if w.Trace.Scale != 0 && w.Trace.Thin != 0 {
 		c.fault("workload.trace.thin", "does not go with workload.trace.scale", "they make different loads: leave one of them out")
 	}
@@ -259,6 +296,7 @@ func (s Spec) Needs(has Features) (faults Faults) {
 		}
 	}
 	need(w.Text == TextIDs, has.PromptIDs, "workload.text", "token ids as a prompt")
+	need(w.Trace.Models != "", has.Model, "workload.trace.models", "a model in each request")
 	need(w.Tools != "", has.Tools, "workload.tools", "tools")
 	need(w.Images.Count > 0, has.Images, "workload.images.count", "images")
 	need(w.Cache == CacheSalted, has.CacheSalt, "workload.cache", "a cache salt")

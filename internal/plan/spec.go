@@ -235,6 +235,16 @@ type Trace struct {
 	Until  time.Duration `yaml:"until"`
 	Sort   bool          `yaml:"sort"`
 	Block  int           `yaml:"block"` // tokens that one of its block ids stands for; 0 for the format's own
+
+	Sessions    bool          `yaml:"sessions"`     // send whole sessions: a call waits for those that it came after
+	Pauses      string        `yaml:"pauses"`       // what lies between them: PausesRecorded, PausesThink or PausesNone; empty for recorded
+	MaxGap      time.Duration `yaml:"max_gap"`      // longer ones are cut to it; 0 for none
+	MinCalls    int           `yaml:"min_calls"`    // of a session that is used
+	MaxCalls    int           `yaml:"max_calls"`    // 0 for any
+	MinSessions int           `yaml:"min_sessions"` // of a load that ends with the recording: it is begun again until there are so many
+	Class       string        `yaml:"class"`        // span attribute that names the class; otel
+	Headers     string        `yaml:"headers"`      // "ATTRIBUTE=NAME …": span attributes that requests have as headers; otel
+	Models      string        `yaml:"models"`       // "RECORDED=SENT …"; what is not named goes to target.model
 }
 
 // Class is one kind of requests: those of a tenant or an adapter.

@@ -27,9 +27,12 @@ func (p *Plan) Store(ctx context.Context, to io.Writer) (ids IDs, err error) {
 	}
 	if p.Converses() {
 		return IDs{}, Faults{{
-			Key: "workload.conversation.turns", Reason: "makes requests that fall due by the replies to those before, and may hold these: they are not known before",
+			Key: p.turnsKey(), Reason: "makes requests that fall due by the replies to those before, and may hold these: they are not known before",
 			Hint: "store a plan of single turns; a spec makes the same sessions anywhere, and its plan id shows that",
 		}}
+	}
+	if p.Spec.Workload.Trace.Headers != "" {
+		return IDs{}, Faults{{Key: "workload.trace.headers", Reason: "does not go with stored plans, which have no headers", Hint: "leave it out"}}
 	}
 	w, err := store.NewWriter(to)
 	if err != nil {
@@ -46,6 +49,14 @@ func (p *Plan) Store(ctx context.Context, to io.Writer) (ids IDs, err error) {
 			InputTokens: r.InputTokens, SharedTokens: r.SharedTokens, OutputTokens: r.OutputTokens, Body: string(r.Body),
 		})
 	})
+}
+
+// turnsKey is the key by which sessions have turns.
+func (p *Plan) turnsKey() string {
+	if p.recorded != nil {
+		return "workload.trace.sessions"
+	}
+	return "workload.conversation.turns"
 }
 
 // Stored freezes a spec whose requests are those of a file that Store wrote, opened anew for every walk. It reads no other file, and
@@ -109,9 +120,10 @@ func (w *Walker) nextStored(r *Request) (ok bool) {
 		break
 	}
 	*r = Request{
-		Index: row.Index, Stage: row.Stage, Due: row.Due, Think: row.Think, Session: row.Session, Turn: row.Turn, Class: row.Class,
+		Index: row.Index, Stage: row.Stage, Due: row.Due, Think: row.Think, Session: row.Session, Number: w.made, Turn: row.Turn, Class: row.Class,
 		Model: row.Model, Turns: 1, InputTokens: row.InputTokens, SharedTokens: row.SharedTokens, OutputTokens: row.OutputTokens,
 	}
+	w.made++
 	w.look(r)
 	if !w.skip {
 		w.body = append(w.body[:0], row.Body...)

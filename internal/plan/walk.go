@@ -23,13 +23,15 @@ type Request struct {
 	Stage  int           // index into Plan.Stages
 	Due    time.Duration // intended send time, offset from the start of its stage; 0 in a closed stage
 	Think  time.Duration // in a closed stage: time between the end of its session and the next request in its place
-	Pause  time.Duration // time between its reply and the next turn of its session; 0 for the last one
+	Pause  time.Duration // of a later turn: time between the last end of what it comes after and it, or since its session's start
 	Header []byte        // lines of the HTTP request's header that it alone has, each "NAME: value" and its line end; nil for none
 	Body   []byte        // the HTTP request body, complete; nil where bodies are skipped
 
 	Session int64  // identity of the conversation: the index of its first request, which the others follow
 	Turn    int    // 0 for the first turn of a session
 	Turns   int    // of the session, at least 1; Walker.Follow makes those behind the first
+	Number  int64  // of the session in the plan, from 0
+	Graph   *Graph // which turns wait for which; nil where there is one
 	Class   string // tenant or request class; empty when the plan names none
 	Model   string // instead of target.model: an adapter's name; empty for target.model
 
@@ -99,7 +101,7 @@ type Walker struct {
 	plan     *Plan
 	stage    int   // of the next request, if it has one more
 	made     int64 // sessions of that stage
-	total    int64 // sessions of all stages
+	before   int64 // sessions of the stages before
 	index    int64 // of the next session's first request
 	arrivals *schedule.Arrivals
 	thinking []*schedule.Thinking // of the closed stages so far
@@ -142,7 +144,10 @@ func (p *Plan) Walk() *Walker {
 		w.output, _ = p.Spec.Workload.OutputTokens.Fixed()
 	default:
 		w.content = p.material.content(p.Spec.Load.Seed)
-		if p.Converses() {
+		switch {
+		case p.recorded != nil:
+			w.turns = p.material.content(p.Spec.Load.Seed)
+		case p.Converses():
 			w.visits, w.turns = p.Spec.Workload.Conversation.sessions().Visits(p.Spec.Load.Seed), p.material.content(p.Spec.Load.Seed)
 		}
 	}
@@ -171,7 +176,6 @@ func (w *Walker) Next(r *Request) (ok bool) {
 				return false
 			}
 			w.made++
-			w.total++
 			w.index += int64(r.Turns)
 			return true
 		}
@@ -182,10 +186,16 @@ func (w *Walker) Next(r *Request) (ok bool) {
 
 // EndStage makes Next go on with the first request of the next stage.
 func (w *Walker) EndStage() {
-	if w.stage < len(w.plan.Stages) {
-		w.stage++
-		w.enter()
+	if w.stage == len(w.plan.Stages) {
+		return
 	}
+	if s := &w.plan.Stages[w.stage]; s.counted() {
+		w.before += w.made
+	} else {
+		w.before += s.Sessions // whatever the replies allow
+	}
+	w.stage++
+	w.enter()
 }
 
 // enter starts the stage's schedule.
@@ -226,14 +236,21 @@ func (w *Walker) due(s *Stage) (due time.Duration, ok bool) {
 
 func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
 	*r = Request{
-		Index: w.index, Session: w.index, Turns: 1, Stage: w.stage, Due: due,
+		Index: w.index, Session: w.index, Number: w.before + w.made, Turns: 1, Stage: w.stage, Due: due,
 		InputTokens: w.input, OutputTokens: w.output,
 	}
 	if w.visits != nil {
-		r.Turns = int(w.visits.Turns(r.Session))
+		r.Turns, r.Graph = int(w.visits.Turns(r.Session)), chain
 	}
 	w.pace(r)
-	if w.content != nil {
+	switch {
+	case w.plan.recorded != nil:
+		r.Number = int64(w.rowOf(s))
+		session, again := w.plan.recorded.of(r.Number)
+		session.take(r)
+		w.content.retrace(r, int(session.rows[0]), again)
+		w.look(r)
+	case w.content != nil:
 		w.content.shape(r, w.rowOf(s))
 		w.look(r)
 	}
@@ -244,7 +261,11 @@ func (w *Walker) fill(r *Request, s *Stage, due time.Duration) {
 	if s.counted() {
 		w.hash(r)
 	}
-	if r.Turns > 1 {
+	switch {
+	case r.Turns == 1:
+	case w.plan.recorded != nil:
+		w.foreseeRecorded(r, s.counted())
+	default:
 		w.foresee(r, s.counted())
 	}
 }
@@ -255,17 +276,18 @@ func (w *Walker) address(r *Request) {
 	if name == "" {
 		return
 	}
-	w.header = strconv.AppendInt(append(append(w.header[:0], name...), ": tare-"...), r.Session, 10)
+	w.header = append(append(append(w.header[:0], r.Header...), name...), ": tare-"...)
+	w.header = strconv.AppendInt(w.header, r.Session, 10)
 	w.header = append(w.header, "\r\n"...)
 	r.Header = w.header
 }
 
-// rowOf is which row of a trace or data set the next request is made of: the one that its time is from, or the next one.
+// rowOf is which row of a trace or data set, or which recorded session, the next request is made of: the one that its time is from, or the next one.
 func (w *Walker) rowOf(s *Stage) int {
 	if s.trace != nil {
 		return w.replay.Row()
 	}
-	return int(w.total)
+	return int(w.before + w.made)
 }
 
 // write makes the prompt and the body.
@@ -355,6 +377,10 @@ func (p *Plan) EachKnown(ctx context.Context, visit func(*Request) error) (IDs, 
 			if err != nil {
 				return IDs{}, err
 			}
+			if w.plan.recorded != nil {
+				w.Sketch(&r, r.Origin(), r.Turn+1)
+				continue
+			}
 			w.turns.next(&r)
 			w.pace(&r)
 		}
@@ -368,8 +394,8 @@ const structureVersion = "tare.plan/v1\n"
 // appendStructure appends the canonical form of what does not belong to one request: the version, the seed, the process of
 // arrivals and its shape, the asked lengths, and every stage. Numbers are big-endian and 8 bytes wide, rates IEEE 754. One
 // row of 28 bytes for each request follows it: index (8), stage (4), due in nanoseconds (8), asked input and output tokens
-// (4 each). Behind it come the later turns of its session, in 28 bytes: index (8), turn (4), the time since the reply before (8),
-// lengths (4 each). To the content a later turn gives the hash of what it adds to the conversation, not that of its body. Names of stages have no part: they change nothing that is sent.
+// (4 each). Behind it come the later turns of its session, in 28 bytes: index (8), turn (4), the time since what it comes after (8),
+// lengths (4 each); in recorded sessions the turns that it comes after, 4 bytes each. To the content a later turn gives the hash of what it adds to the conversation, not that of its body. Names of stages have no part: they change nothing that is sent.
 func (p *Plan) appendStructure(dst []byte) []byte {
 	put := func(values ...uint64) {
 		for _, v := range values {

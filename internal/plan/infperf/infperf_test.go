@@ -43,11 +43,8 @@ func TestExamplesLoadOrNameWhatIsRefused(t *testing.T) {
 		{"sweep.yml", nil},
 		{"conversations.yml", nil},
 		{"trace.yml", nil},
-		{"otel.yml", []string{
-			"3 load.type", "5 load.stages[0].concurrent_sessions", "5 load.stages[0].session_rate",
-			"5 load.stages[0].num_sessions", "5 load.stages[0].timeout", "9 data.otel_trace_replay",
-		}},
-		{"weka.yml", []string{"3 load.type", "4 load.stages[0].concurrent_sessions", "4 load.stages[0].num_sessions", "7 data.weka_trace_replay"}},
+		{"otel.yml", nil},
+		{"weka.yml", nil},
 		{"multimodal.yml", []string{"8 data.multimodal"}},
 		{"visionarena.yml", nil},
 		{"prefix.yml", nil},
@@ -123,6 +120,26 @@ tokenizer: {pretrained_model_name_or_path: /t}`, []string{
 			`response_format: "{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"city\",\"schema\":{\"type\":\"object\",\"minProperties\":1,\"properties\":{\"a\":{\"type\":\"string\",\"const\":\"1\"}},\"required\":[\"a\"],\"nullable\":true}}}"`,
 			"chat_template: \"/t/chat_template.jinja\"", "concurrency: 5\n      duration: 5s\n", "concurrency: 25\n",
 		}},
+		{"otel", string(fixture(t, "otel.yml")), []string{
+			"- concurrency: 4\n      duration: 10m\n      requests: 20\n", "- rate: 1000000\n      gap: 1s\n      arrival: \"constant\"\n", "file: \"spans/*.json\"",
+			"sessions: true", "max_gap: 5s", "min_calls: 4", "min_sessions: 50", "models: \"model-a=m\"", "history: \"live\"", "output_tokens: 500",
+			"session_header: \"x-session\"",
+		}},
+		{"spans of all kinds", `
+data: {type: otel_trace_replay, otel_trace_replay: {trace_directory: d, filter: "lambda s: len(s[\"spans\"]) <= 7", disable_output_substitution: true,
+  attribute_to_header_map: {tenant.id: x-tenant, a.b: x-b}, attribute_to_label_map: {kind: kind}, inject_random_session_id: true, use_static_model: true, static_model_name: z}}
+load: {type: trace_session_replay, stages: [{concurrent_sessions: 1}]}
+server: {base_url: "http://127.0.0.1:1", model_name: m}`, []string{
+			"headers: \"tenant.id=x-tenant a.b=x-b\"", "class: \"kind\"", "cache: \"cold\"", "model: \"z\"", "max_calls: 7", "history: \"recorded\"", "max_gap: 15s",
+			"output_tokens: 1000",
+		}},
+		{"weka", string(fixture(t, "weka.yml")), []string{
+			"endpoint: \"anthropic-messages\"", "- concurrency: 8\n      requests: 40\n", "file: \"./agents\"", "format: \"weka\"", "max_gap: 8s",
+		}},
+		{"weka by think times", `
+data: {type: weka_trace_replay, weka_trace_replay: {trace_files: [a.json], use_think_time_only: true, max_wait_ms: 1500}}
+load: {type: trace_session_replay, stages: [{concurrent_sessions: 1}]}
+server: {base_url: "http://127.0.0.1:1", model_name: m}`, []string{"pauses: \"think\"", "max_gap: 1.5s", "file: \"a.json\""}},
 		{"random with a tokenizer, adapters and a limit", `
 data: {type: random, input_distribution: {mean: 20, std_dev: 0}, output_distribution: {type: lognormal, min: 2, max: 9, mean: 5, std_dev: 2}}
 load: {type: poisson, stages: [{rate: 0.7, duration: 10}], num_workers: 3, worker_max_concurrency: 5, request_timeout: 1.5, base_seed: 3,
@@ -237,7 +254,16 @@ func TestRefusedValuesAreNamed(t *testing.T) {
 		"data: {type: infinity_instruct, path: s}":                                                                       "data.type: infinity_instruct is refused",
 		"data: {type: visionarena}":                                                                                      "data.type: visionarena needs api.type chat",
 		"data: {type: visionarena, visionarena: {insertion_point: 2}}":                                                   "insertion_point: must be a number within 0 and 1",
-		"data: {type: weka_trace_replay}":                                                                                "data.type: weka_trace_replay is refused",
+		"data: {type: weka_trace_replay}":                                                                                "data.type: weka_trace_replay needs load.type trace_session_replay",
+		"data: {type: weka_trace_replay, weka_trace_replay: {}}":                                                         "data.weka_trace_replay: needs trace_directory or trace_files",
+		"data: {type: weka_trace_replay, weka_trace_replay: {trace_files: [a, b]}}":                                      "trace_files: must be a list of one file or pattern",
+		"data: {type: weka_trace_replay, weka_trace_replay: {default_block_size: 16}}":                                   "default_block_size: must be 64",
+		"data: {type: weka_trace_replay, weka_trace_replay: {use_static_model: true}}":                                   "static_model_name: is missing",
+		"data: {type: otel_trace_replay, otel_trace_replay: {filter: 'lambda x: x[0] > 1'}}":                             "filter: is refused: no Python is run",
+		"data: {type: otel_trace_replay, otel_trace_replay: {include_errors: false}}":                                    "include_errors: must be true",
+		"data: {type: otel_trace_replay, otel_trace_replay: {attribute_to_label_map: {a: b, c: d}}}":                     "attribute_to_label_map: must be one attribute",
+		"data: {type: otel_trace_replay, otel_trace_replay: {hf_dataset_path: a/b}}":                                     "hf_dataset_path: is refused: nothing is fetched",
+		"data: {type: otel_trace_replay, otel_trace_replay: {max_wait_ms: -1}}":                                          "max_wait_ms: must be a number above 0",
 		"data: {type: shared_prefix, shared_prefix: {system_prompt_len: {type: uniform, min: 1, max: 9}}}":               "system_prompt_len: must be one length",
 		"data: {type: shared_prefix, shared_prefix: {enable_multi_turn_chat: true}}":                                     "enable_multi_turn_chat: is refused",
 		"data: {type: shared_prefix, shared_prefix: {question_len: {mean: 9}, question_distribution: {mean: 8}}}":        "question_distribution: does not go with",

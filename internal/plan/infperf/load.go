@@ -32,7 +32,7 @@ func (c *converter) load() {
 	case "trace_replay":
 		c.replay()
 	case "trace_session_replay":
-		c.fault(c.get("load.type"), "load.type", "trace_session_replay is refused: "+noReplay, "")
+		c.sessionStages()
 	}
 }
 
@@ -221,6 +221,43 @@ func (c *converter) levels() {
 		if requests, whole := c.conversationsOf(n, stage, theirs+".num_requests"); whole {
 			c.set(ours+"concurrency", strconv.FormatFloat(level, 'f', -1, 64), stage.child("concurrency_level"))
 			c.set(ours+"requests", strconv.FormatFloat(requests, 'f', -1, 64), stage.child("num_requests"))
+		}
+	})
+}
+
+// sessionStages are stages of recorded sessions.
+func (c *converter) sessionStages() {
+	if kind := c.text("data.type", "mock"); kind != "otel_trace_replay" && kind != "weka_trace_replay" {
+		c.fault(c.get("load.type"), "load.type", "trace_session_replay needs data.type otel_trace_replay or weka_trace_replay", "")
+		return
+	}
+	c.stages(func(stage *node, theirs, ours string) {
+		level, ok := stage.child("concurrent_sessions").number()
+		if !ok || level < 0 || level != math.Trunc(level) {
+			c.fault(stage, theirs+".concurrent_sessions", "must be a whole number of 0 or more", "")
+			return
+		}
+		timeout := stage.child("timeout")
+		if level > 0 {
+			c.set(ours+"concurrency", whole(level), stage.child("concurrent_sessions"))
+		} else {
+			c.set(ours+"rate", "1000000", stage.child("concurrent_sessions"))
+			c.set(ours+"arrival", "constant", stage.child("concurrent_sessions"))
+			if !timeout.idle() {
+				c.note(timeout, theirs+".timeout", "has no effect where all sessions begin at once")
+				timeout = nil
+			}
+		}
+		if n := stage.child("num_sessions"); !n.idle() {
+			c.set(ours+"requests", n.text, n)
+		}
+		if d, ok := "", false; !timeout.idle() {
+			if d, ok = c.seconds(timeout, theirs+".timeout"); ok {
+				c.set(ours+"duration", d, timeout)
+			}
+		}
+		if n := stage.child("session_rate"); !n.idle() {
+			c.note(n, theirs+".session_rate", "is no limit: a session begins as soon as another has ended, and the first ones at once")
 		}
 	})
 }

@@ -28,9 +28,7 @@ func (c *converter) workload() {
 		c.fault(c.get("data.type"), "data.type", kind+" is refused: its rules for rows and lengths are not known here",
 			"--dataset FILE sends a file of conversations, see docs/datasets.md")
 	case "otel_trace_replay", "weka_trace_replay":
-		if c.get("data." + kind).idle() {
-			c.fault(c.get("data.type"), "data.type", kind+" is refused: "+noReplay, "")
-		}
+		c.recorded(kind)
 	case "visionarena":
 		c.pictures()
 	}
@@ -54,6 +52,9 @@ func (c *converter) unused(kind string) {
 		{"trace", []string{"random", "synthetic"}},
 		{"shared_prefix", []string{"shared_prefix"}},
 		{"conversation_replay", []string{"conversation_replay"}},
+		{"otel_trace_replay", []string{"otel_trace_replay"}},
+		{"weka_trace_replay", []string{"weka_trace_replay"}},
+		{"visionarena", []string{"visionarena"}},
 	} {
 		if n := c.get("data." + k.name); !n.idle() && kind != "" && !slices.Contains(k.types, kind) {
 			c.note(n, "data."+k.name, "has no effect with data.type "+kind)

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"tare/internal/plan/input"
 )
@@ -142,11 +144,35 @@ func (r *reading) otelCall(line int, span otelSpan) (call otelCall, ok bool) {
 	if tools := span.text("gen_ai.tool.definitions"); json.Valid([]byte(tools)) && strings.HasPrefix(tools, "[") {
 		c.Tools = json.RawMessage(tools)
 	}
+	header, headerOK := r.otelHeader(line, span)
+	if !headerOK {
+		return call, false
+	}
+	class := ""
+	if r.options.Class != "" {
+		class = r.intern(span.text(r.options.Class))
+	}
 	call.row = Row{
+		Class: class, Header: header,
 		InputTokens: in, OutputTokens: out, Took: time.Duration(call.end - call.start), Failed: failed(span.Status),
 		Model: r.intern(span.text("gen_ai.request.model", "gen_ai.response.model")), Call: c, Line: line,
 	}
 	return call, true
+}
+
+// otelHeader makes lines of a request's header of a span's attributes. One that is not there makes none.
+func (r *reading) otelHeader(line int, span otelSpan) (header []byte, ok bool) {
+	for _, a := range r.options.Headers {
+		value := strings.TrimSpace(span.text(a.Name))
+		switch {
+		case strings.ContainsFunc(value, unicode.IsControl):
+			r.refuse(line, a.Name, "must not have control characters: it is to be a header", value)
+			return nil, false
+		case value != "":
+			header = fmt.Appendf(header, "%s: %s\r\n", a.Header, value)
+		}
+	}
+	return header, true
 }
 
 // otelCount reads a count of tokens; one that is not there is 0.

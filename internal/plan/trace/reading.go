@@ -17,7 +17,7 @@ import (
 )
 
 // Read reads a recording: a file, or, for Weka and OTel, also a directory, of which all files that end in .json or .jsonl
-// are read in the order of their names. Bad rows are counted and named in Facts. It is an error, of type input.Faults, if
+// are read in the order of their names, or a pattern of files like traces/*.json. Bad rows are counted and named in Facts. It is an error, of type input.Faults, if
 // no row is good, if times are not in order and Options.Sort is not set, or if a file as a whole is broken; all such
 // mistakes of all files are in it.
 func Read(path string, options Options) (*Trace, error) {
@@ -66,6 +66,9 @@ func (o Options) check() error {
 // files lists what is to be read.
 func files(path string) ([]string, error) {
 	stat, err := os.Stat(path)
+	if paths, bad := filepath.Glob(path); err != nil && bad == nil && len(paths) > 0 {
+		return paths, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open trace: %w", err)
 	}

@@ -40,8 +40,13 @@ type Options struct {
 	Grid      time.Duration
 	Seed      uint64        // of the spreading
 	BlockSize int           // tokens that one block id stands for; 0 is the format's own
+	Class     string        // span attribute that names a call's class; OTel alone
+	Headers   []Attribute   // span attributes that requests have as headers; OTel alone
 	MaxGap    time.Duration // longer recorded gaps within a session are cut to this; 0 keeps them
 }
+
+// Attribute is a span attribute and the header that it becomes.
+type Attribute struct{ Name, Header string }
 
 const defaultMaxRows = 10_000_000
 
@@ -80,6 +85,7 @@ type Row struct {
 	Class  string   // kind of request, as recorded
 	Model  string   // as recorded
 	Failed bool     // recorded as failed
+	Header []byte   // lines "NAME: value" with their line ends, of Options.Headers; nil for none
 
 	Call *Call // what was said; nil if the recording does not have it
 
