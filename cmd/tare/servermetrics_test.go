@@ -94,7 +94,7 @@ func TestNamedPagesGetTheirOwnSecretsAndNoneIsWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, secret := range []string{"token-5547", "1122", "bWU6cGFzc3dvcmQtMTEyMg", "key-7364"} {
+			for _, secret := range []string{"token-5547", "query-1122", "password-1122", "bWU6cGFzc3dvcmQtMTEyMg", "key-7364"} {
 				if strings.Contains(string(b), secret) {
 					t.Errorf("%s: %s holds %s", name, f, secret)
 				}

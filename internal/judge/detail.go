@@ -11,8 +11,10 @@ import (
 type Detail struct {
 	Series   Series   `json:"series"`
 	Machine  Machine  `json:"machine"`
+	Server   []Looks  `json:"server"`   // by source; none where no server was looked at
 	Shapes   []Shapes `json:"shapes"`   // the total's first, then those of the measured stages, where there are several
 	Points   []Point  `json:"points"`   // of the measured stages
+	Limits   []Limit  `json:"limits"`   // that the spec sets to each request; classes may have their own
 	Requests Requests `json:"requests"` // a sample where there are many
 }
 
@@ -39,6 +41,12 @@ type Point struct {
 	InFlight      Number `json:"in_flight"`                  // mean
 }
 
+// Limit is an objective of each request.
+type Limit struct {
+	Metric string `json:"metric"`
+	Most   Number `json:"most"` // in the metric's unit
+}
+
 // Machine is how the client's machine fared, from its health samples: one value for each.
 type Machine struct {
 	AtMs    []float64 `json:"at_ms"`         // ends of the spans
@@ -62,15 +70,17 @@ type Requests struct {
 	E2E      []Number `json:"e2e_ms"`
 	Input    []Number `json:"input_tokens"`
 	Output   []Number `json:"output_tokens"`
+	Events   []int    `json:"token_events"`
 }
 
 // details gathers what Detail needs of each request.
 type details struct {
 	timeline *timeline
 	sample   *sample
+	looks    []record.ServerSample
 }
 
-func newDetails() *details { return &details{newTimeline(), newSample(mostRequests)} }
+func newDetails() *details { return &details{timeline: newTimeline(), sample: newSample(mostRequests)} }
 
 func (d *details) add(r *measure.Reply) {
 	d.timeline.add(r)
@@ -85,8 +95,19 @@ func (l *Ledger) detail(s *Summary) *Detail {
 	}
 	return &Detail{
 		Series: l.details.timeline.series(end), Machine: machineOf(l.health), Shapes: l.shapes(s), Points: points(s),
-		Requests: l.details.sample.requests(),
+		Server: looksOf(l.details.looks), Limits: l.limits(), Requests: l.details.sample.requests(),
 	}
+}
+
+func (l *Ledger) limits() []Limit {
+	all := []Limit{}
+	if l.promises == nil {
+		return all
+	}
+	for _, asked := range l.promises.list[0].each {
+		all = append(all, Limit{Metric: asked.Metric, Most: Some(asked.Limit)})
+	}
+	return all
 }
 
 // shaped are the metrics whose distributions are drawn.

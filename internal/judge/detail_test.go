@@ -289,3 +289,55 @@ func TestDetailHasNoNullInPlaceOfAList(t *testing.T) {
 		}
 	}
 }
+
+func TestDetailHasWhatTheServerTold(t *testing.T) {
+	m := twoStages()
+	dir := t.TempDir()
+	if err := m.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	log, err := record.CreateLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(dir, record.ServerFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	told := func(waiting, tokens float64) *record.ServerValues {
+		return &record.ServerValues{Dialect: "vllm", Values: map[record.Quantity]float64{record.Waiting: waiting, record.OutputTokens: tokens}}
+	}
+	for _, s := range []record.ServerSample{
+		{AtMs: -10, TookMs: 4, Source: "a", Kind: record.SourceServer, Values: told(0, 100)},
+		{AtMs: 0, TookMs: 4, Source: "b", Kind: record.SourceExporter, Reason: "refused"},
+		{AtMs: 990, TookMs: 4, Source: "a", Kind: record.SourceServer, Values: told(3, 350)},
+		{AtMs: 1990, TookMs: 4, Source: "a", Kind: record.SourceServer, Reason: "timed out"},
+		{AtMs: 2990, TookMs: 4, Source: "a", Kind: record.SourceServer, Values: told(5, 400)},
+		{AtMs: 3490, TookMs: 4, Source: "a", Kind: record.SourceServer, Values: told(5, 420)},
+		{AtMs: 4490, TookMs: 4, Source: "a", Kind: record.SourceServer, Values: told(1, 20)}, // it began anew
+	} {
+		if err := s.Write(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, d, err := judge.Examine(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := judge.Number{}
+	want := []judge.Looks{
+		{
+			Source: "a", Kind: "server", AtMs: []float64{-8, 992, 1992, 2992, 3492, 4492}, Failed: 1,
+			Gauges: map[record.Quantity][]judge.Number{record.Waiting: {judge.Some(0), judge.Some(3), none, judge.Some(5), judge.Some(5), judge.Some(1)}},
+			Rates:  map[record.Quantity][]judge.Number{record.OutputTokens: {none, judge.Some(250), none, none, judge.Some(40), none}},
+		},
+		{Source: "b", Kind: "exporter", AtMs: []float64{2}, Failed: 1, Gauges: map[record.Quantity][]judge.Number{}, Rates: map[record.Quantity][]judge.Number{}},
+	}
+	if !reflect.DeepEqual(d.Server, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", d.Server, want)
+	}
+}

@@ -56,6 +56,9 @@ func read(dir string, details *details, ask *Ask) (*Summary, *Detail, error) {
 		return nil, nil, err
 	}
 	l.server = newServerSide(looks)
+	if details != nil {
+		details.looks = looks
+	}
 	tail, err := record.ReadLog(dir, l.Add)
 	if err != nil {
 		return nil, nil, fmt.Errorf("judge %s: %w", dir, err)

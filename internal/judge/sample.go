@@ -31,6 +31,7 @@ type drawn struct {
 	slip, ttft    Number
 	tpot, e2e     Number
 	input, output Number
+	events        int
 }
 
 func newSample(most int) *sample { return &sample{most: most, limit: ^uint64(0)} }
@@ -72,7 +73,7 @@ func drawnOf(r *measure.Reply, hash uint64) drawn {
 		hash: hash, index: r.Index, stage: r.Stage, outcome: r.Outcome, due: r.Due,
 		slip: ms(r.Sent-r.Due, r.WasSent), ttft: ms(r.FirstToken.At-r.Sent, r.WasSent && r.FirstToken.Known),
 		tpot: ms(tpot, ok), e2e: ms(r.Finish-r.Sent, r.WasSent && r.Ended),
-		input: count(int64(r.Usage.Input), r.Usage.Known), output: count(r.Output, r.OutputKnown),
+		input: count(int64(r.Usage.Input), r.Usage.Known), output: count(r.Output, r.OutputKnown), events: len(r.Tokens),
 	}
 }
 
@@ -81,7 +82,7 @@ func (s *sample) requests() Requests {
 	slices.SortFunc(s.kept, func(a, b drawn) int { return cmp.Compare(a.index, b.index) })
 	all := Requests{
 		Of: s.of, Sampled: int64(len(s.kept)) < s.of, Index: []int64{}, Stage: []int{}, Outcome: []int{},
-		Due: []Number{}, Slip: []Number{}, TTFT: []Number{}, TPOT: []Number{}, E2E: []Number{}, Input: []Number{}, Output: []Number{},
+		Due: []Number{}, Slip: []Number{}, TTFT: []Number{}, TPOT: []Number{}, E2E: []Number{}, Input: []Number{}, Output: []Number{}, Events: []int{},
 	}
 	for _, outcome := range record.Outcomes {
 		all.Outcomes = append(all.Outcomes, outcome.String())
@@ -92,6 +93,7 @@ func (s *sample) requests() Requests {
 		all.Due, all.Slip = append(all.Due, scaled(measure.Milliseconds)(float64(k.due), true)), append(all.Slip, k.slip)
 		all.TTFT, all.TPOT, all.E2E = append(all.TTFT, k.ttft), append(all.TPOT, k.tpot), append(all.E2E, k.e2e)
 		all.Input, all.Output = append(all.Input, k.input), append(all.Output, k.output)
+		all.Events = append(all.Events, k.events)
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"html"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,7 +100,12 @@ func TestBrowserTellsOfRequestsAndTheConsole(t *testing.T) {
 // check holds a page in a browser to its summary: no error, nothing asked of any network, every value shown the one of the file.
 func check(t *testing.T, m *record.Manifest, all []*record.Exchange) opened {
 	t.Helper()
-	page, s := pageOf(t, m, all)
+	return checkDir(t, runDir(t, m, all))
+}
+
+func checkDir(t *testing.T, dir string) opened {
+	t.Helper()
+	page, s := pageOfDir(t, dir)
 	o := open(t, page, "")
 	if !strings.Contains(o.document, `data-drawn="true"`) || !strings.Contains(o.document, `id="fault" class="fault" hidden=""`) {
 		i := strings.Index(o.document, `id="fault"`)
@@ -199,6 +205,54 @@ func TestPageInABrowserCountsWhatMeetsALimit(t *testing.T) {
 		o := open(t, page, c.fragment)
 		if got := regexp.MustCompile(`id="goodput-total" data-good="(\d+)" data-of="1200"`).FindStringSubmatch(o.document); got == nil || got[1] != c.want {
 			t.Errorf("%s: got %v, want %s of 1200 within the limits", c.fragment, got, c.want)
+		}
+	}
+}
+
+// The limits of the page begin as the run's objectives, and lead to the numbers that judge has for these.
+func TestPageInABrowserCountsGoodRequestsAsTheSummaryDoes(t *testing.T) {
+	m, all := manifest(), exchanges()
+	m.Spec = []byte(`{"slo": ["ttft<=57ms", "tpot<=10ms", "e2e.p50<1s"]}`)
+	for _, x := range all[150:160] {
+		x.Outcome, x.Status = record.HTTPError, 500
+	}
+	for _, x := range all[90:110] { // of the warm-up some, whose ends lie in the first measured window
+		x.Events = x.Events[:1]
+	}
+	_, s := pageOf(t, m, all)
+	o := check(t, m, all)
+	got := regexp.MustCompile(`id="goodput-total" data-good="(\d+)" data-of="(\d+)" data-ended="(\d+)"`).FindStringSubmatch(o.document)
+	want := s.Total.Objectives
+	rate, _ := want.RequestGoodput.Get()
+	ended := strconv.Itoa(int(math.Round(rate * s.Total.WindowMs / 1e3)))
+	if got == nil || got[1] != strconv.FormatInt(want.Good, 10) || got[2] != strconv.FormatInt(want.Planned, 10) || got[3] != ended {
+		t.Errorf("got %q, want %d of %d good, of which %s ended in a window", got, want.Good, want.Planned, ended)
+	}
+	if want.Good == 0 || want.Good == want.Planned || !strings.Contains(o.document, `id="objectives"`) {
+		t.Errorf("got %d of %d good: the test needs some of both, and the page its part on objectives", want.Good, want.Planned)
+	}
+}
+
+func TestPageInABrowserShowsWhatTheServerTold(t *testing.T) {
+	dir := runDir(t, manifest(), exchanges())
+	f, err := os.Create(filepath.Join(dir, record.ServerFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for i := range 9 {
+		look := record.ServerSample{AtMs: float64(i) * 1000, TookMs: 2, Source: "http://127.0.0.1:8000/metrics" + hostile, Kind: record.SourceServer}
+		if look.Reason = "timed out"; i != 4 {
+			look.Reason, look.Values = "", &record.ServerValues{Values: map[record.Quantity]float64{record.Waiting: float64(i), record.Running: 8, record.KVUsage: 0.5, record.OutputTokens: float64(100 * i)}}
+		}
+		if err := look.Write(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := checkDir(t, dir)
+	for _, want := range []string{"Requests, by the server http://127.0.0.1:8000/metrics", "Share in use, by the server", "1 of 9 looks brought nothing"} {
+		if !strings.Contains(o.document, want) {
+			t.Errorf("the page does not say %q", want)
 		}
 	}
 }

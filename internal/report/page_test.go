@@ -20,7 +20,12 @@ import (
 // pageOf writes a run and its page, and gives its summary too.
 func pageOf(t *testing.T, m *record.Manifest, all []*record.Exchange) (page []byte, s *judge.Summary) {
 	t.Helper()
-	s, d, err := judge.Examine(runDir(t, m, all))
+	return pageOfDir(t, runDir(t, m, all))
+}
+
+func pageOfDir(t *testing.T, dir string) (page []byte, s *judge.Summary) {
+	t.Helper()
+	s, d, err := judge.Examine(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ function drawRequests(u, lines, view, told) {
     };
     leg("orange", one.due, one.sent);
     if (one.failed) return leg("red", one.sent ?? one.due, one.end, 3 * devicePixelRatio); // one that was not sent has no length
-    leg("sky", one.sent, one.first ?? one.last);
+    leg("sky", one.sent, one.first ?? one.last, devicePixelRatio); // of a long run a whole reply is less than a dot
     leg("blue", one.first, one.last);
   }));
 }

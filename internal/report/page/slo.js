@@ -1,5 +1,33 @@
-// Goodput under limits that the reader sets. The link of the page keeps them: #slo=ttft_ms:200,tpot_ms:20.
+// What was asked of the server and whether it was kept, and goodput under limits that the reader sets. The link of the page keeps
+// these: #slo=ttft_ms:200,tpot_ms:20.
 "use strict";
+
+const tones = { met: "good", go: "good", missed: "bad", "no go": "bad" };
+const result = (path) => element("span", { class: "level " + (tones[at(path)] || "doubtful") }, value(path, String));
+
+function showObjectives() {
+  if (!summary.slo) return;
+  const { target, no_go: noGo, alpha } = summary.slo;
+  const body = section("objectives", "Objectives", `${(summary.slo.objectives || ["those of the classes"]).join(" · ")}. A request is good when it completes and keeps every objective of each request. Go is ${percent(target)} of them, no go ${percent(noGo)}, ${percent(alpha)} of either mistake.`);
+  const parts = [...measured.map(({ stage, i }) => [`stages.${i}`, stage.name]), ...(measured.length > 1 ? [["total", "total"]] : []), ...(summary.classes || []).map((c, i) => [`classes.${i}`, "class " + c.name])]
+    .map(([path, name]) => [path + ".objectives", name]).filter(([path]) => at(path));
+  if (parts.some(([path]) => known(at(path + ".attainment.value")))) {
+    const share = (path) => value(path, percent);
+    body.append(table(["", "planned", "good", "attainment", "95 %", "goodput requests/s", "goodput tokens/s", "decision"], parts.map(([path, name]) => [
+      name, value(path + ".planned", whole), value(path + ".good", whole), share(path + ".attainment.value"),
+      known(at(path + ".attainment.low")) ? [share(path + ".attainment.low"), " to ", share(path + ".attainment.high")] : "–", value(path + ".request_goodput_per_s", plain), value(path + ".token_goodput_per_s", plain),
+      at(path + ".decision") ? [result(path + ".decision"), at(path + ".reason") ? element("div", { class: "hint" }, at(path + ".reason")) : null] : "–",
+    ])));
+  }
+  const together = parts.flatMap(([path, name]) => (at(path + ".together") || []).map((one, k) => [`${path}.together.${k}`, name]));
+  if (together.length > 0) {
+    const format = (path) => (at(path + ".objective").startsWith("error_rate") ? percent : span);
+    body.append(table(["", "objective", "measured", "limit", "result"], together.map(([path, name]) => [
+      name, value(path + ".objective", String), known(at(path + ".value")) ? [at(path + ".reach") === "above" ? "> " : "", value(path + ".value", format(path))] : "–", value(path + ".limit", format(path)),
+      [result(path + ".result"), at(path + ".reason") ? element("div", { class: "hint" }, at(path + ".reason")) : null],
+    ])));
+  }
+}
 
 const limits = [["TTFT", "ttft_ms"], ["TPOT", "tpot_ms"], ["E2E", "e2e_ms"]];
 
@@ -8,8 +36,10 @@ function showGoodput() {
   const there = limits.filter(([, key]) => shapes[key] && rows.some((i) => known(detail.requests[key][i])));
   if (there.length === 0) return;
   const body = section("goodput", "Goodput",
-    "Requests that complete within every limit that you set, of all planned ones: those that failed or were never sent count against it. A reply of one token has no TPOT to miss. " + sampled());
-  const asked = new Map((location.hash.match(/slo=([^&]*)/) || ["", ""])[1].split(",").map((pair) => pair.split(":")));
+    "Requests that complete within every limit that you set, of all planned ones: those that failed or were never sent count against it. Goodput is those of them that ended in the stage's window. The limits begin as the objectives of the run, if it had some. " + sampled());
+  const asked = new Map(detail.limits.map((limit) => [limit.metric, limit.most]));
+  if (location.hash.startsWith("#slo=")) asked.clear();
+  for (const pair of (location.hash.match(/slo=([^&]*)/) || ["", ""])[1].split(",")) asked.set(...pair.split(":"));
   const set = new Map();
   const results = element("div");
   const apply = () => {
@@ -41,37 +71,44 @@ function slider(name, key, shape, asked, changed) {
 const changedLater = queueMicrotask;
 const round = (v) => Number(v.toPrecision(3));
 
-// meets says whether request i completed within every limit.
+// meets says whether request i completed within every limit. One whose tokens came all at once has no time between them to be too long.
 function meets(i, set) {
+  const r = detail.requests;
   if (outcomeOf(i) !== "completed") return false;
   for (const [key, limit] of set) {
-    const v = detail.requests[key][i];
-    if (known(limit) && (known(v) ? v > limit : key !== "tpot_ms")) return false;
+    if (!known(limit)) continue;
+    if (known(r[key][i]) ? r[key][i] > limit : !(key === "tpot_ms" && r.token_events[i] === 1)) return false;
   }
   return true;
 }
 
-// goodputOf makes the results: of all measured stages, and of each.
-function goodputOf(set) {
-  const parts = measured.map(({ stage, i }) => ({ name: stage.name, part: stage, mine: rows.filter((row) => detail.requests.stage[row] === i) }));
-  const all = good({ name: "total", part: summary.total, mine: rows }, set);
-  const list = (parts.length > 1 ? parts.map((p) => good(p, set)) : []).concat(all);
-  const tiles = element("div", { class: "tiles", id: "goodput-total", "data-good": all.met, "data-of": all.rows },
-    tile("within the limits", percent(all.share), [`of ${whole(summary.total.planned)} planned`, detail.requests.sampled && all.rows > 0 ? ` · ± ${percent(all.error)} by the draw` : ""]),
-    tile("goodput", plain(all.rate), "requests/s"), tile("token goodput", plain(all.tokens), "output tokens/s of such requests"));
-  return [tiles, table(["stage", "within the limits", "requests/s", "output tokens/s", "completed /s"], list.map((p) => [p.name, percent(p.share), plain(p.rate), plain(p.tokens), plain(p.part.completed_rate_per_s)]))];
+// offered leaves out what was planned for after a stop of the run.
+const offered = (i) => !(outcomeOf(i) === "not_sent" && detail.requests.due_ms[i] >= summary.stages[detail.requests.stage[i]].end_ms);
+
+// endOf is when request i ended, in ms since the start of the run.
+function endOf(i) {
+  const r = detail.requests;
+  return known(r.slip_ms[i]) && known(r.e2e_ms[i]) ? r.due_ms[i] + r.slip_ms[i] + r.e2e_ms[i] : null;
 }
 
-// good counts those of a part that meet the limits. What is on record stands for what was drawn from it.
-function good({ name, part, mine }, set) {
-  const met = mine.filter((i) => meets(i, set));
-  const recorded = part.planned - part.unrecorded;
-  const scale = mine.length > 0 ? recorded / mine.length : 0;
-  const perSecond = (n) => (part.window_ms > 0 ? (n * scale) / (part.window_ms / 1e3) : null);
-  const share = part.planned > 0 ? (met.length * scale) / part.planned : null;
-  const tokens = met.every((i) => known(detail.requests.output_tokens[i])) ? met.reduce((sum, i) => sum + detail.requests.output_tokens[i], 0) : null;
-  return {
-    name, part, met: met.length, rows: mine.length, share, rate: perSecond(met.length), tokens: known(tokens) ? perSecond(tokens) : null,
-    error: 1.96 * Math.sqrt(((met.length / mine.length) * (1 - met.length / mine.length)) / mine.length),
-  };
+// goodputOf makes the results: of each measured stage, and of all.
+function goodputOf(set) {
+  const all = detail.requests.index.map((_, i) => i).filter((i) => meets(i, set)); // of the warm-up too: what ends in a window counts there
+  const stages = measured.map(({ stage, i: at }) => {
+    const mine = rows.filter((i) => detail.requests.stage[i] === at && offered(i));
+    const ended = all.filter((i) => known(endOf(i)) && endOf(i) >= stage.start_ms && endOf(i) < stage.end_ms).length;
+    return { name: stage.name, of: mine.length, met: mine.filter((i) => meets(i, set)).length, ended, part: stage };
+  });
+  const sum = (key) => stages.reduce((n, stage) => n + stage[key], 0);
+  const total = { name: "total", of: sum("of"), met: sum("met"), ended: sum("ended"), part: summary.total };
+  const scale = detail.requests.sampled ? detail.requests.of / detail.requests.index.length : 1;
+  const share = ({ met, of }) => (of > 0 ? met / of : null);
+  const rate = ({ ended, part }) => (part.window_ms > 0 ? (ended * scale) / (part.window_ms / 1e3) : null);
+  const about = detail.requests.sampled ? "≈ " : "";
+  const error = 1.96 * Math.sqrt((share(total) * (1 - share(total))) / total.of);
+  const tiles = element("div", { class: "tiles", id: "goodput-total", "data-good": total.met, "data-of": total.of, "data-ended": total.ended },
+    tile("within the limits", percent(share(total)), [`${whole(total.met)} of ${whole(total.of)}`, detail.requests.sampled ? ` drawn · ± ${percent(error)}` : " planned"]),
+    tile("goodput", about + plain(rate(total)), "requests/s"), tile("completed", plain(total.part.completed_rate_per_s), "requests/s"));
+  if (stages.length < 2) return [tiles];
+  return [tiles, table(["stage", "within the limits", "goodput /s", "completed /s", "asked /s"], [...stages, total].map((p) => [p.name, about + percent(share(p)), about + plain(rate(p)), plain(p.part.completed_rate_per_s), plain(p.part.planned_rate_per_s)]))];
 }

@@ -3,8 +3,15 @@
 
 const timeAxis = () => {
   const s = detail.series;
-  return { label: "time since the start of the run", name: "at", format: seconds, data: s.due_per_s.map((_, i) => ((i + 0.5) * s.width_ms) / 1e3) };
+  return { label: "time since the start of the run", name: "at", format: seconds, data: s.due_per_s.map((_, i) => ((i + 0.5) * s.width_ms) / 1e3), range: wholeTime };
 };
+
+// wholeTime is the whole run where nothing is zoomed, so that all charts have one axis.
+function wholeTime(u, low, high) {
+  const times = u.data[0];
+  const end = (detail.series.due_per_s.length * detail.series.width_ms) / 1e3;
+  return low === times[0] && high === times[times.length - 1] ? [0, end] : [low, high];
+}
 
 // stageBands draws where stages begin, warm-up shaded.
 function stageBands(u) {
@@ -48,6 +55,24 @@ function showTime() {
   ]);
   draw("E2E", { label: "from send", format: span, log: true }, [{ label: "median", values: s.e2e_p50_ms, colour: "sky" }, { label: "p99", values: s.e2e_p99_ms, colour: "blue" }]);
   drawMachine(grid);
+  detail.server.forEach((looks) => drawServer(grid, looks));
+}
+
+// drawServer shows what the server, or something beside it, told of itself.
+function drawServer(grid, looks) {
+  if (looks.at_ms.length < 2) return;
+  const { gauges: g, per_second: rates } = looks;
+  const x = { ...timeAxis(), data: looks.at_ms.map((ms) => ms / 1e3) };
+  const note = looks.failed > 0 ? `${whole(looks.failed)} of ${whole(looks.at_ms.length)} looks brought nothing.` : null;
+  const draw = (what, y, series) => {
+    const there = series.filter((line) => line.values);
+    if (there.length > 0) chart(grid, { title: `${what}, by ${looks.kind === "server" ? "the server" : "the " + looks.kind} ${looks.source}`, note, x, y, series: there, sync: "time", height: 180, over: stageBands });
+  };
+  draw("Requests", { label: "requests", format: plain, fromZero: true }, [{ label: "waiting", values: g.waiting, colour: "orange" }, { label: "running", values: g.running, colour: "blue" }]);
+  draw("Share in use", { label: "share", format: percent, range: () => [0, 1] }, [{ label: "KV cache", values: g.kv_usage, colour: "blue", fill: true }, { label: "GPU", values: g.gpu_utilization, colour: "purple" }]);
+  draw("Tokens", { label: "tokens/s", format: plain, fromZero: true }, [{ label: "output", values: rates.output_tokens, colour: "blue" }, { label: "prompt", values: rates.prompt_tokens, colour: "green" }]);
+  draw("Preemptions", { label: "requests/s", format: plain, fromZero: true }, [{ label: "preempted", values: rates.preemptions && rates.preemptions.some((v) => v > 0) ? rates.preemptions : null, colour: "red" }]);
+  draw("Power", { label: "W", format: plain, fromZero: true }, [{ label: "all GPUs", values: g.gpu_power_w, colour: "purple" }]);
 }
 
 function drawMachine(grid) {
