@@ -86,16 +86,16 @@ func Compare(a, b []Run, o Options) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.admit(a, b, o.Expected); err != nil {
+	quantities := o.Quantities
+	if len(quantities) == 0 {
+		quantities = Headline()
+	}
+	if err := c.admit(a, b, o.Expected, quantities); err != nil {
 		return nil, err
 	}
 	if len(c.Refused) > 0 {
 		c.Result = Refused
 		return c, nil
-	}
-	quantities := o.Quantities
-	if len(quantities) == 0 {
-		quantities = Headline()
 	}
 	for _, q := range quantities {
 		c.Rows = append(c.Rows, q.row(left, right))

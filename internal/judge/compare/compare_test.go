@@ -237,6 +237,42 @@ func TestStagesAreComparedByName(t *testing.T) {
 	}
 }
 
+// Half as many requests are good on side B.
+func TestGoodputIsComparedOfTheSameObjectives(t *testing.T) {
+	asked := func(slo string, share float64) func(i int, m map[string]any, s *judge.Summary) {
+		return func(i int, m map[string]any, s *judge.Summary) {
+			at(m, "spec")["slo"] = []any{slo}
+			s.Total.Objectives = &judge.Objectives{Attainment: judge.Share{Value: judge.Some(share + float64(i)/1000)}}
+		}
+	}
+	q, err := compare.ParseQuantity("attainment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := compare.Options{Quantities: []compare.Quantity{q}}
+	if c := compared(t, runs("a", before, asked("ttft<1s", 0.9)), runs("bb", before, asked("ttft<1s", 0.45)), o); c.Result != compare.Regression {
+		t.Errorf("half of it: got %s, %q, want a regression", c.Result, c.Refused)
+	}
+	c := compared(t, runs("a", before, asked("ttft<1s", 0.9)), runs("bb", before, asked("ttft<2s", 0.9)), o)
+	if c.Result != compare.Refused || !strings.Contains(strings.Join(c.Refused, "\n"), "spec.slo[0] decides what is good") {
+		t.Errorf("other objectives: got %s, %q, want them refused", c.Result, c.Refused)
+	}
+	classes := func(slo string) func(i int, m map[string]any, s *judge.Summary) {
+		return func(i int, m map[string]any, s *judge.Summary) {
+			at(m, "spec.workload")["classes"] = []any{map[string]any{"name": "gold", "slo": []any{slo}}}
+		}
+	}
+	if c := compared(t, runs("a", before, classes("ttft<1s")), runs("bb", before, classes("ttft<2s")), o); c.Result != compare.Refused {
+		t.Errorf("other objectives of a class: got %s, want them refused", c.Result)
+	}
+	if c := compared(t, runs("a", before, classes("ttft<1s")), runs("bb", before, classes("ttft<2s")), compare.Options{}); c.Result == compare.Refused {
+		t.Errorf("latencies under other objectives of a class: got refused for %q, want them compared", c.Refused)
+	}
+	if c := compared(t, runs("a", before, asked("ttft<1s", 0.9)), runs("bb", before, asked("ttft<2s", 0.9)), compare.Options{}); c.Result == compare.Refused {
+		t.Errorf("latencies under other objectives: got refused for %q, want them compared", c.Refused)
+	}
+}
+
 func TestQuantitiesHaveNames(t *testing.T) {
 	for _, name := range []string{"ttft_ms.p99_9", "slip_ms.mean", "output_tokens.p50", "completed_rate_per_s"} {
 		if q, err := compare.ParseQuantity(name); err != nil || q.Name != name {

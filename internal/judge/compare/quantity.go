@@ -16,6 +16,7 @@ type Quantity struct {
 	Better measure.Better
 	Needs  int64 // values a run must have for the figure to be backed; 0 for a mean or a rate
 
+	asks  bool // it follows from objectives, which must be the same in every run
 	of    func(*judge.Part) judge.Number
 	count func(*judge.Part) int64 // values a run has
 }
@@ -38,6 +39,21 @@ var rates = []Quantity{
 	{Name: "completed_rate_per_s", Better: measure.Higher, of: func(p *judge.Part) judge.Number { return p.CompletedRate }},
 	{Name: "output_tokens_per_s", Better: measure.Higher, of: func(p *judge.Part) judge.Number { return p.OutputRate }},
 	{Name: "input_tokens_per_s", Better: measure.Higher, of: func(p *judge.Part) judge.Number { return p.InputRate }},
+	asking("attainment", func(o *judge.Objectives) judge.Number { return o.Attainment.Value }),
+	asking("request_goodput_per_s", func(o *judge.Objectives) judge.Number { return o.RequestGoodput }),
+	asking("token_goodput_per_s", func(o *judge.Objectives) judge.Number { return o.TokenGoodput }),
+	asking("smooth_goodput_per_s", func(o *judge.Objectives) judge.Number { return o.SmoothGoodput }),
+	asking("fluidity_index", func(o *judge.Objectives) judge.Number { return o.Fluidity.Mean }),
+}
+
+// asking is a quantity of how requests stand to their objectives; a run that was asked nothing has none.
+func asking(name string, of func(*judge.Objectives) judge.Number) Quantity {
+	return Quantity{Name: name, Better: measure.Higher, asks: true, of: func(p *judge.Part) judge.Number {
+		if p.Objectives == nil {
+			return judge.Number{}
+		}
+		return of(p.Objectives)
+	}}
 }
 
 // figure is one figure of a metric.

@@ -39,8 +39,15 @@ func under(key string, prefixes []string) bool {
 	})
 }
 
+// objective reports whether key is one of the objectives, of the spec or of a class: they change nothing that is sent.
+func objective(key string) bool {
+	_, class, ok := strings.Cut(key, "spec.workload.classes[")
+	return under(key, []string{"spec.slo"}) || ok && strings.Contains(class, "].slo")
+}
+
 // admit looks for what forbids the comparison, and for what a reader must know of it.
-func (c *Comparison) admit(a, b []Run, expected []string) error {
+func (c *Comparison) admit(a, b []Run, expected []string, quantities []Quantity) error {
+	asks := slices.ContainsFunc(quantities, func(q Quantity) bool { return q.asks })
 	all := append(slices.Clone(a), b...)
 	manifests := make([]record.Manifest, len(all))
 	for i, r := range all {
@@ -57,8 +64,10 @@ func (c *Comparison) admit(a, b []Run, expected []string) error {
 			continue
 		}
 		r := Residue{key, found.values(key, 0, len(a)), found.values(key, len(a), len(all))}
-		decides := under(key, loads)
+		decides := under(key, loads) && !objective(key)
 		switch {
+		case asks && objective(key):
+			c.refuse("%s decides what is good, and is %s on side A, %s on side B", key, listed(r.A), listed(r.B))
 		case under(key, expected):
 			c.Expected = append(c.Expected, r)
 		case decides:
