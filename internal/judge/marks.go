@@ -3,6 +3,7 @@ package judge
 import (
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"tare/internal/judge/measure"
@@ -68,14 +69,9 @@ func newMarks(looks []mark) marks {
 	return m
 }
 
-// from is the reached of the first mark for which a moment had passed, by one of its bounds; a place to be forgotten when none is.
+// from is what is reached at the first mark for which a moment had passed, by one of its bounds; a place to be forgotten when none is.
 func (m marks) from(moment time.Duration, bound func(*mark) time.Duration) *reached {
-	i, _ := slices.BinarySearchFunc(m, moment, func(k mark, t time.Duration) int {
-		if bound(&k) < t {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(m), func(i int) bool { return bound(&m[i]) >= moment })
 	if i == len(m) {
 		return new(reached)
 	}
@@ -140,7 +136,7 @@ func refused(r *measure.Reply) bool {
 	return r.Outcome == record.ConnectFailed || r.Outcome == record.NotSent || r.Outcome == record.HTTPError && (r.Status/100 == 4 || r.Status == 503)
 }
 
-// total makes each mark's reached that of everything up to it.
+// total makes what is reached at each mark that of everything up to it.
 func (m marks) total() {
 	for i := 1; i < len(m); i++ {
 		m[i].reached.plus(&m[i-1].reached)
@@ -174,10 +170,10 @@ func (s *reached) unsaid(from *reached) int64 {
 	return s.odd(from) + s.unsaidBegun - from.unsaidEnded
 }
 
-// at returns the reached at the mark of a moment.
+// reachedAt is what was reached at the mark of a moment; nil where there is none.
 func (m marks) reachedAt(at time.Duration) *reached {
-	i, found := slices.BinarySearchFunc(m, at, func(k mark, t time.Duration) int { return int(k.at - t) })
-	if !found {
+	i := sort.Search(len(m), func(i int) bool { return m[i].at >= at })
+	if i == len(m) || m[i].at != at {
 		return nil
 	}
 	return &m[i].reached

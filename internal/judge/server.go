@@ -249,7 +249,7 @@ func (p pair) delta(q record.Quantity) (v float64, ok bool) {
 	return now - old, had && has
 }
 
-// sum adds up over the servers what each has counted. One that does not tell leaves the sum unknown.
+// sumOf adds up over the servers what each has counted. One that does not tell leaves the sum unknown.
 func sumOf(pairs []pair, q record.Quantity) Number {
 	total := 0.0
 	for _, p := range pairs {
@@ -262,7 +262,7 @@ func sumOf(pairs []pair, q record.Quantity) Number {
 	return Some(total)
 }
 
-// span says when a BothSides begins and ends; a nil end is that of the run.
+// stretch says when a BothSides begins and ends; a nil end is that of the run.
 type stretch struct {
 	name     string
 	from, to *time.Duration
@@ -355,22 +355,31 @@ func (t *BothSides) count(pairs []pair, old, now *reached) {
 	odd, unsaid := now.odd(old), now.unsaid(old)
 	done := now.requests.since(old.requests)
 	t.InFlightAtEdges = done.most - done.least
-	t.Requests = Count{sumOf(pairs, record.Requests), exactly(done.least), exactly(done.most + odd)}
+	t.Requests = between(sumOf(pairs, record.Requests), counted{done.least, done.most + odd}, true)
 	bounds := func(q record.Quantity, c counted, unsaid int64) Count {
-		b := Count{Server: sumOf(pairs, q), Least: exactly(c.least)}
-		if unsaid == 0 {
-			b.Most = exactly(c.most)
-		}
-		return b
+		return between(sumOf(pairs, q), c, unsaid == 0)
 	}
 	t.Prompt = bounds(record.PromptTokens, now.input.since(old.input), unsaid)
 	if !t.Prompt.Server.defined { // what was computed and what was found are the whole
-		t.Prompt.Server = plus(sumOf(pairs, record.ComputedInput), sumOf(pairs, record.CacheHits))
+		t.Prompt = between(plus(sumOf(pairs, record.ComputedInput), sumOf(pairs, record.CacheHits)), now.input.since(old.input), unsaid == 0)
 	}
 	t.Output = bounds(record.OutputTokens, now.output.since(old.output), unsaid)
 	if now.uncachedBegun == old.uncachedEnd { // else nobody knows what of the prompts was computed
 		t.Computed = bounds(record.ComputedInput, now.computed.since(old.computed), unsaid)
 	}
+}
+
+// between is a number of the servers' with the bounds of the records, of which the upper one may be open. Without the former there
+// is nothing to bound.
+func between(server Number, c counted, closed bool) Count {
+	if !server.defined {
+		return Count{}
+	}
+	b := Count{Server: server, Least: exactly(c.least)}
+	if closed {
+		b.Most = exactly(c.most)
+	}
+	return b
 }
 
 func plus(a, b Number) Number {

@@ -35,7 +35,12 @@ func writeServer(b *bytes.Buffer, s *judge.Summary) {
 		line(means(t))
 	}
 	line(states(parts[len(parts)-1]))
-	line(perToken(&s.Server.Run))
+	for i := len(parts) - 1; i >= 0; i-- {
+		if text := perToken(parts[i]); text != "" {
+			line(parts[i].Name + ": " + text)
+			break
+		}
+	}
 }
 
 func sources(s *judge.ServerSide) string {
@@ -122,7 +127,7 @@ func states(t *judge.BothSides) string {
 		}
 		all = append(all, fmt.Sprintf(format, values...))
 	}
-	add("in flight %s running and %s waiting there, %s here", 1, t.InFlight.Running, t.InFlight.Waiting, t.InFlight.Client)
+	add(t.Name+": in flight %s running and %s waiting there, %s here", 1, t.InFlight.Running, t.InFlight.Waiting, t.InFlight.Client)
 	add("KV use %s %%, at most %s %%", 100, t.KVUsage.Mean, t.KVUsage.Max)
 	add("prefix hits %s %%", 100, t.CacheHits)
 	add("preemptions %s", 1, t.Preemptions)

@@ -506,7 +506,7 @@ func writeFiles(b *bytes.Buffer, s *judge.Summary) {
 		return
 	}
 	there := []string{}
-	for _, name := range []string{PageFile, SummaryFile, VerdictFile, record.ManifestFile, record.ExchangesFile, record.HealthFile} {
+	for _, name := range []string{PageFile, SummaryFile, VerdictFile, record.ManifestFile, record.ExchangesFile, record.HealthFile, record.ServerFile} {
 		if _, err := os.Stat(filepath.Join(s.Dir, name)); err == nil {
 			there = append(there, name)
 		}

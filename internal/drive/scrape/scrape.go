@@ -169,7 +169,8 @@ func (w *Watch) rest(ctx context.Context, l *looker) {
 	}
 	over := w.clock.Now()
 	last := l.look(ctx, true)
-	for w.clock.Now() < over+within && ctx.Err() == nil && l.source.Kind != record.SourceExporter {
+	worth := l.source.Kind != record.SourceExporter && l.kind != "" // it told something once
+	for worth && w.clock.Now() < over+within && ctx.Err() == nil {
 		if !wait(ctx, every) {
 			break
 		}

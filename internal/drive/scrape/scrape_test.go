@@ -170,6 +170,17 @@ func TestAServerThatHangsHoldsNothingUp(t *testing.T) {
 	})
 }
 
+func TestAPageThatNeverToldIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := serve(t, http.NotFoundHandler())
+		all := watch(t, 1500*time.Millisecond, nil, source(p))
+		want := "-20before(status 404) 1000(status 404) 1250stage(status 404) 1500after(status 404)"
+		if got := moments(all); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
 func TestTheLastSampleIsOfAServerAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
