@@ -115,14 +115,28 @@ func readRunQueue() *record.Spent {
 	return waited
 }
 
-// readThrottling finds the counters of the process's own control group.
+// readThrottling adds up the counters of the process's own control group and of those above it, each of which may have a limit.
 func readThrottling() *record.Throttling {
-	for _, at := range record.ControlGroups("cpu") {
-		if t := parseThrottling(read(filepath.Join(at, "cpu.stat"))); t != nil {
-			return t
+	folders := record.ControlGroups("cpu")
+	return throttlingIn(folders[0], folders[len(folders)-1])
+}
+
+// throttlingIn looks into the folders from own up to root. A group that has no limit has no counters, and stood for nothing; nil when no
+// group could be read.
+func throttlingIn(own, root string) (all *record.Throttling) {
+	for at := own; ; at = filepath.Dir(at) {
+		if text := read(filepath.Join(at, "cpu.stat")); text != "" {
+			if all == nil {
+				all = new(record.Throttling)
+			}
+			if t := parseThrottling(text); t != nil {
+				all.Periods, all.Throttled, all.StoodMs = all.Periods+t.Periods, all.Throttled+t.Throttled, all.StoodMs+t.StoodMs
+			}
+		}
+		if len(at) <= len(root) {
+			return all
 		}
 	}
-	return nil
 }
 
 // parseThrottling reads a cpu.stat; nil when no CPU limit is accounted for in it.

@@ -1,6 +1,8 @@
 package health
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"tare/internal/record"
@@ -30,6 +32,31 @@ func TestCountersAreRead(t *testing.T) {
 	want := record.Throttling{Periods: 10, Throttled: 3, StoodMs: 1.5}
 	if two == nil || one == nil || *two != want || *one != want {
 		t.Errorf("throttling: got %+v and %+v, want %+v", two, one, want)
+	}
+}
+
+func TestLimitsOfAllControlGroupsAboveCount(t *testing.T) {
+	root := t.TempDir()
+	own := filepath.Join(root, "a", "b")
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := throttlingIn(own, root); got != nil {
+		t.Errorf("nothing to read: got %+v, want nil", got)
+	}
+	write := func(dir, text string) {
+		if err := os.WriteFile(filepath.Join(dir, "cpu.stat"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(root, "usage_usec 5\n")
+	if got := throttlingIn(own, root); got == nil || *got != (record.Throttling{}) {
+		t.Errorf("no limit: got %+v, want zeros", got)
+	}
+	write(own, "nr_periods 10\nnr_throttled 3\nthrottled_usec 1500\n")
+	write(filepath.Dir(own), "nr_periods 10\nnr_throttled 1\nthrottled_usec 500\n")
+	if got := throttlingIn(own, root); got == nil || *got != (record.Throttling{Periods: 20, Throttled: 4, StoodMs: 2}) {
+		t.Errorf("two limits: got %+v, want both", got)
 	}
 }
 
