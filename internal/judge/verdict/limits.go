@@ -89,3 +89,12 @@ func plain(v float64) string { return fmt.Sprintf("%g", v) }
 func requests(n float64) string { return fmt.Sprintf("%g request", n) }
 
 func ms(ns float64) string { return fmt.Sprintf("%g ms", ns/1e6) }
+
+// SlipLimit is the most slip that C2 takes at a quantile at which the TTFT from send is so long; all in ns.
+func SlipLimit(ttft float64) float64 { return slipLimits.at(ttft).valid }
+
+// LongestSlipLimit is the longest slip that C3 takes with such a median of the TTFT from send.
+func LongestSlipLimit(ttft float64) float64 { return longestLimits.at(ttft).valid }
+
+// LagLimit is the most receive lag at p99 that C6 takes beside such a median of the ICL, or such a p99 of the TTFT.
+func LagLimit(latency float64) float64 { return lagLimits.at(latency).valid }
