@@ -292,6 +292,9 @@ func (l *loader) trace() {
 		l.fixed(w.File, "what was said, which is sent as it is")
 	}
 	l.count(w.File, t.Facts.Refused, t.Facts.Read)
+	if t.Format == trace.ServeGen {
+		l.m.notes = append(l.m.notes, fmt.Sprintf("%s: %d requests drawn from its models of clients", w.File, len(t.Rows)))
+	}
 	if t.Facts.Spread != "" {
 		l.m.notes = append(l.m.notes, fmt.Sprintf("%s: times on a grid of %v were spread over its cells (stream %s)", w.File, t.Facts.Grid, t.Facts.Spread))
 	}

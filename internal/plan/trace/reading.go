@@ -19,16 +19,23 @@ import (
 // Read reads a recording: a file, or, for Weka and OTel, also a directory, of which all files that end in .json or .jsonl
 // are read in the order of their names, or a pattern of files like traces/*.json. Bad rows are counted and named in Facts. It is an error, of type input.Faults, if
 // no row is good, if times are not in order and Options.Sort is not set, or if a file as a whole is broken; all such
-// mistakes of all files are in it.
+// mistakes of all files are in it. Of a folder of ServeGen's client models it draws what they send; From and Until count from its start.
 func Read(path string, options Options) (*Trace, error) {
 	if err := options.check(); err != nil {
 		return nil, err
+	}
+	r := &reading{options: options, trace: &Trace{Format: options.Format}, interned: map[string]string{}, sessions: map[string]int{}, turns: map[int]int{}}
+	if options.Format == ServeGen || options.Format == "" && modelled(path) {
+		r.trace.Format = ServeGen
+		if err := r.clients(path); err != nil {
+			return nil, err
+		}
+		return r.finish(path)
 	}
 	paths, err := files(path)
 	if err != nil {
 		return nil, err
 	}
-	r := &reading{options: options, trace: &Trace{Format: options.Format}, interned: map[string]string{}, sessions: map[string]int{}, turns: map[int]int{}}
 	for _, path := range paths {
 		if err := r.file(path, len(paths) > 1); err != nil {
 			return nil, err
@@ -218,7 +225,9 @@ func (r *reading) add(clock int64, row Row) (index int, kept bool, err error) {
 }
 
 // sorts reports whether the first row may not be the earliest: the window is then applied when all are known.
-func (r *reading) sorts() bool { return r.options.Sort || r.trace.Format == OTel }
+func (r *reading) sorts() bool {
+	return r.options.Sort || r.trace.Format == OTel || r.trace.Format == ServeGen
+}
 
 // within reports whether a clock is in the part of the recording that was asked for.
 func (r *reading) within(clock int64) bool {
@@ -313,7 +322,9 @@ func (r *reading) order() {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.clocks[a], r.clocks[b]) })
-	r.first = r.clocks[order[0]]
+	if t.Format != ServeGen { // whose times count from the recording's start
+		r.first = r.clocks[order[0]]
+	}
 	var rows []Row
 	var clocks []int64
 	now := make(map[int]int, len(order))
@@ -370,6 +381,9 @@ func (r *reading) times() error {
 		return nil
 	}
 	start := r.clocks[0]
+	if t.Format == ServeGen {
+		start = int64(r.options.From) // it begins with its first window, not with its first request
+	}
 	for i, clock := range r.clocks {
 		offset := time.Duration(clock - start)
 		if offset > longest {

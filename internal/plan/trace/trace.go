@@ -22,11 +22,11 @@ const (
 	Bailian  Format = "bailian"  // Qwen-Bailian: JSON, one request a line, blocks of 16 tokens
 	Weka     Format = "weka"     // agents: JSON, one conversation a file or a line, blocks of 64 tokens
 	OTel     Format = "otel"     // OpenTelemetry GenAI spans: JSON, one trace a file or a line
-	ServeGen Format = "servegen" // client models, not requests: see ReadClients
+	ServeGen Format = "servegen" // client models, not requests: Read draws what the clients send
 )
 
 // Formats returns the names of the formats that Read takes.
-func Formats() []Format { return []Format{Azure, BurstGPT, Mooncake, Bailian, Weka, OTel} }
+func Formats() []Format { return []Format{Azure, BurstGPT, Mooncake, Bailian, Weka, OTel, ServeGen} }
 
 // Options say how a recording is read.
 type Options struct {

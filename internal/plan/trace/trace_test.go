@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -304,6 +305,85 @@ func TestPartOfATraceIsItsWindow(t *testing.T) {
 	}
 	if _, err := trace.Read("testdata/azure2023.csv", trace.Options{From: time.Hour}); err == nil || !strings.Contains(err.Error(), "has no request in the part") {
 		t.Errorf("empty window: got %v, want a fault", err)
+	}
+}
+
+func indexes(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
+}
+
+// What is drawn from client models has the rates, the variation and the lengths of each client's windows, is the same for the same seed, and
+// a part of it is what the whole has there.
+func TestClientModelsAreDrawnFrom(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"chunk-2-trace.csv":    "0,5,2,Gamma,0.25,0.8\n2000,0,0,,0,0\n4000,20,0.5,Weibull,2.1,0.0564\n",
+		"chunk-2-dataset.json": `{"0": {"input_tokens": "{10: 1, 30: 3}", "output_tokens": "{2: 1, 4: 1}"}, "4000": {"input_tokens": "{}", "output_tokens": "{7: 1}"}}`,
+		"chunk-9-trace.csv":    "0,0,0,,0,0\n",
+		"chunk-9-dataset.json": `{"0": {"input_tokens": "{}"}}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := trace.Read(dir, trace.Options{Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, long, both := [3]int{}, 0, 0
+	for i, r := range got.Rows {
+		if i > 0 && r.At < got.Rows[i-1].At {
+			t.Fatalf("row %d comes at %v, before the one above", i, r.At)
+		}
+		window := int(r.At / (2000 * time.Second))
+		counts[window]++
+		if window == 0 && r.InputTokens == 30 {
+			long++
+			if r.OutputTokens == 4 {
+				both++
+			}
+		}
+		if r.Class != "client 2" || window == 2 && r.OutputTokens != 7 {
+			t.Fatalf("row %d: got %+v", i, r)
+		}
+	}
+	// 10,000 with a CV of 2 in 2000 s, none, and 12,000 in the 600 s of a last window
+	if counts[1] != 0 || counts[0] < 9200 || counts[0] > 10800 || counts[2] < 11700 || counts[2] > 12300 {
+		t.Errorf("got %v requests in the windows, want about 10000, 0 and 12000", counts)
+	}
+	if share := float64(long) / float64(counts[0]); share < 0.72 || share > 0.78 {
+		t.Errorf("%.3f of the inputs are long, want 0.75", share)
+	}
+	if share := float64(both) / float64(long); share < 0.46 || share > 0.54 {
+		t.Errorf("%.3f of the long inputs have long outputs, want half: they are drawn apart", share)
+	}
+	part, err := trace.Read(dir, trace.Options{Seed: 3, From: 100 * time.Second, Until: 200 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := func(first int) bool { // whether the part is the whole from a row on
+		for i, r := range part.Rows {
+			whole := got.Rows[first+i]
+			if r.InputTokens != whole.InputTokens || r.At != whole.At-100*time.Second {
+				return false
+			}
+		}
+		return true
+	}
+	if !slices.ContainsFunc(indexes(counts[0]-len(part.Rows)), from) {
+		t.Error("the part is no part of the whole")
+	}
+	if n := len(part.Rows); n < 300 || n > 700 || part.Facts.Grid != 0 {
+		t.Errorf("part: got %d rows, grid %v, want about 500 and none", n, part.Facts.Grid)
+	}
+	if other, err := trace.Read(dir, trace.Options{Seed: 4}); err != nil || other.Rows[0].At+other.Rows[1].At == got.Rows[0].At+got.Rows[1].At {
+		t.Errorf("another seed: error %v, or the same times", err)
+	}
+	if _, err := trace.Read("testdata/servegen-bad", trace.Options{}); err == nil || !strings.Contains(err.Error(), "pattern: must be Gamma") {
+		t.Errorf("broken models: got %v", err)
 	}
 }
 
