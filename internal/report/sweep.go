@@ -36,6 +36,7 @@ func Sweep(w io.Writer, s *capacity.Sweep) error {
 	}
 	writeRuns(&b, s)
 	writeProfiles(&b, s)
+	writeDiagnosis(&b, s.Curve)
 	took := time.Duration(s.WallMs * 1e6).Round(100 * time.Millisecond)
 	fmt.Fprintf(&b, "\nwall time %v, %d runs\n", took, len(s.Results))
 	fmt.Fprintf(&b, "files     %s: %s, and a run directory for each run\n", printable(s.Dir), capacity.SweepFile)
@@ -262,6 +263,24 @@ func writeProfiles(b *bytes.Buffer, s *capacity.Sweep) {
 		}
 		b.WriteByte('\n')
 	}
+}
+
+// writeDiagnosis says what the shape of the throughput curve suggests, and that it decides nothing.
+func writeDiagnosis(b *bytes.Buffer, d *capacity.Diagnosis) {
+	if d == nil {
+		return
+	}
+	of := func(e capacity.Estimate) string {
+		return fmt.Sprintf("%s (%s to %s)", plain(e.Value), plain(e.Low), plain(e.High))
+	}
+	text := fmt.Sprintf("universal scalability law: γ %s/s, σ %s, κ %s, misfit %s;", of(d.Gamma), of(d.Sigma), of(d.Kappa), shareOf(d.Miss))
+	if _, ok := d.Peak.Value.Get(); ok {
+		text += fmt.Sprintf(" most %s/s at %s in flight;", of(d.Most), of(d.Peak))
+	} else {
+		text += " no peak within reach of what was measured;"
+	}
+	b.WriteByte('\n')
+	wrap(b, "diagnosis ", text+fmt.Sprintf(" Kneedle: knee at %s in flight. %d runs; a shape, and no capacity", of(d.Knee), d.Runs))
 }
 
 func shareOf(n judge.Number) string {

@@ -32,8 +32,9 @@ type Sweep struct {
 	Price   float64         `json:"price_per_hour,omitempty"`
 	Results []Result        `json:"trials"`
 	Answer  *Answer         `json:"answer,omitempty"`
-	Cause   string          `json:"cause,omitempty"` // why it ended early
-	WallMs  float64         `json:"wall_ms"`         // of the whole sweep so far
+	Curve   *Diagnosis      `json:"diagnosis,omitempty"` // of the throughput over the requests in flight; left out with fewer than five numbers in flight
+	Cause   string          `json:"cause,omitempty"`     // why it ended early
+	WallMs  float64         `json:"wall_ms"`             // of the whole sweep so far
 }
 
 // Result is one run of a sweep.
@@ -135,19 +136,74 @@ func (s *Sweep) Next() Step {
 	return step
 }
 
-// Conclude makes the answer of the trials so far, whether the search has ended or not.
+// Conclude makes the answer of the trials so far, whether the search has ended or not, and the diagnosis of the curve.
 func (s *Sweep) Conclude() {
+	s.Curve = diagnose(s.Results, s.Biased)
 	if s.Config == nil {
 		return
 	}
-	search := newSearch(*s.Config, s.Trials())
-	search.cut = s.Cause
-	if step := Next(*s.Config, s.Trials()); step.Done {
+	if step := Next(*s.Config, s.Trials()); step.Done && s.Cause == "" {
 		s.Answer = &step.Answer
 		return
 	}
+	search := newSearch(*s.Config, s.Trials())
+	if search.cut = s.Cause; search.cut == "" {
+		search.cut = "the search has not ended"
+	}
 	a := search.answer()
 	s.Answer = &a
+}
+
+// Diagnosis describes the curve of throughput over requests in flight (docs/capacity.md). It is no answer.
+type Diagnosis struct {
+	Runs  int          `json:"runs"`
+	Gamma Estimate     `json:"usl_gamma_per_s"`
+	Sigma Estimate     `json:"usl_sigma"`
+	Kappa Estimate     `json:"usl_kappa"`
+	Peak  Estimate     `json:"usl_peak_in_flight"` // null where the law has no peak within 1.5 times what was measured
+	Most  Estimate     `json:"usl_most_per_s"`
+	Miss  judge.Number `json:"usl_misfit"` // root mean square of the relative residuals
+	Knee  Estimate     `json:"kneedle_in_flight"`
+}
+
+// Estimate is a figure with its 95 % interval.
+type Estimate struct {
+	Value judge.Number `json:"value"`
+	Low   judge.Number `json:"low"`
+	High  judge.Number `json:"high"`
+}
+
+// diagnose fits the curve to the runs that count and whose number in flight does not grow.
+func diagnose(results []Result, biased bool) *Diagnosis {
+	var points []stats.Scaled
+	for i := range results {
+		r := &results[i]
+		n, ok := r.InFlight.Get()
+		if r.Load.InFlight > 0 {
+			n, ok = float64(r.Load.InFlight), true
+		}
+		x, known := r.Rate.Get()
+		if !ok || !known || !r.Valid && !biased || r.State == stats.Overloaded || r.State == stats.Unclear || r.Load.Then > 0 || r.trial.Failed > stats.MostFailed {
+			continue
+		}
+		p := stats.Scaled{InFlight: n, Rate: x}
+		if low, ok := r.Low.Get(); ok {
+			p.Error = (value(r.High) - low) / 2 / 1.96
+		}
+		points = append(points, p)
+	}
+	s, ok := stats.Scale(points)
+	if !ok {
+		return nil
+	}
+	of := func(b stats.Bounded) Estimate {
+		return Estimate{judge.Some(b.Value), judge.Some(b.Low), judge.Some(b.High)}
+	}
+	d := &Diagnosis{Runs: len(points), Gamma: of(s.Gamma), Sigma: of(s.Sigma), Kappa: of(s.Kappa), Most: of(s.Most), Miss: judge.Some(s.Miss), Knee: of(s.Knee)}
+	if s.Peaks {
+		d.Peak = of(s.Peak)
+	}
+	return d
 }
 
 // Cost is what a million output tokens cost, and a million of all tokens, at a price per hour and the rates of this run. It is undefined where the
