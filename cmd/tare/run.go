@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ type runOptions struct {
 	onSLO  bool // a missed objective ends with code 3
 	quiet  bool
 	admissionOptions
+	telling
 	plan string // directory of a stored plan; empty to make one
 }
 
@@ -73,6 +75,7 @@ Exit codes:
 	f.BoolVar(&o.allowBiased, "allow-biased", false, "send a plan that takes too much of this machine's calibrated capacity")
 	f.BoolVar(&o.calibrate, "auto-calibrate", false, "calibrate this machine first, where that was not done for such a load")
 	f.IntVar(&o.repeat, "repeat", 1, "carry the load out `n` times, each with the next seed, into run-1 to run-n of the output directory; CERTIFIED asks for 5")
+	o.telling.flags(f)
 	f.StringVar(&o.plan, "plan", "", "send the plan that tare plan --write has stored in this `dir`, byte for byte")
 	c.RunE = verb(func(c *cobra.Command, args []string) error {
 		var stored storedPlan
@@ -131,6 +134,7 @@ func runOnce(c *cobra.Command, spec plan.Spec, stored *storedPlan, o runOptions)
 		return finished{}, misused(err, "")
 	}
 	defer l.plan.Close()
+	l.telling = o.telling
 	notices := io.Discard
 	if !o.quiet {
 		notices = c.ErrOrStderr()
@@ -153,6 +157,7 @@ type load struct {
 
 	burden    time.Duration     // added to each event, by tare bias alone
 	admission *record.Admission // nil where the machine was not calibrated
+	telling   telling           // who is told of the run while it goes on
 }
 
 // newLoad freezes a spec. Its errors are the user's.
@@ -221,7 +226,7 @@ func (l load) perform(ctx context.Context, show *display, notices io.Writer) (fi
 	if err != nil {
 		return finished{}, err
 	}
-	m.Warnings = append(append(l.target.warnings, l.plan.Notes()...), warnings...)
+	m.Warnings = slices.Concat(l.target.warnings, l.plan.Notes(), warnings, l.telling.warnings())
 	dir, err := createRunDir(l.plan.Spec.Out, time.Now())
 	if err != nil {
 		return finished{}, err
@@ -307,7 +312,7 @@ func (l load) drive(ctx context.Context, dir string, m *record.Manifest, show *d
 		started = true
 		return m.Write(dir)
 	}
-	runErr := drive.Run(ctx, cfg, l.plan, l.dialect, log, m)
+	runErr := l.telling.during(ctx, &cfg, notices, func() error { return drive.Run(ctx, cfg, l.plan, l.dialect, log, m) })
 	show.clear()
 	closeErr := errors.Join(log.Close(), health.Close(), server.Close())
 	if !started {

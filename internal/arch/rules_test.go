@@ -3,7 +3,7 @@ package arch
 // imports is the whole table of who may import whom inside the module. A package that is not here fails the test: deciding
 // where it stands comes before writing it. Test files are free.
 var imports = map[string][]string{
-	"cmd/tare": {"internal/drive", "internal/drive/calibrate", "internal/drive/dialect", "internal/drive/probe", "internal/drive/scrape", "internal/judge", "internal/judge/capacity", "internal/judge/compare", "internal/judge/stats", "internal/judge/verdict", "internal/plan", "internal/plan/infperf", "internal/record", "internal/report", "internal/report/export", "internal/sim"},
+	"cmd/tare": {"internal/drive", "internal/drive/calibrate", "internal/drive/dialect", "internal/drive/probe", "internal/drive/scrape", "internal/judge", "internal/judge/capacity", "internal/judge/compare", "internal/judge/stats", "internal/judge/verdict", "internal/live", "internal/plan", "internal/plan/infperf", "internal/record", "internal/report", "internal/report/export", "internal/sim"},
 
 	"internal/plan":          {"internal/objective", "internal/plan/dataset", "internal/plan/draw", "internal/plan/input", "internal/plan/schedule", "internal/plan/store", "internal/plan/tokenizer", "internal/plan/tokenizer/chat", "internal/plan/trace", "internal/plan/workload"},
 	"internal/plan/infperf":  {"internal/plan"},
@@ -44,6 +44,7 @@ var imports = map[string][]string{
 
 	"internal/report/export": {"internal/judge", "internal/judge/measure", "internal/judge/stats", "internal/record", "internal/report"},
 
+	"internal/live": {"internal/judge/measure", "internal/record"},
 	"internal/sim":  {}, // the truth must not share our errors
 	"internal/arch": {},
 }

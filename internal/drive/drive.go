@@ -59,6 +59,9 @@ type Config struct {
 	Ready func(*record.Manifest) error                // called once, beside the first requests: disks are slow; may be nil
 	Watch func(Progress)                              // called four times a second; may be nil
 
+	// Blocks is given every block of records once it is written, and how many it holds. It must not keep the block, nor wait; may be nil.
+	Blocks func(block []byte, n int)
+
 	Health io.Writer // of one record.Health a second, one JSON document a line; may be nil
 
 	Scrape *scrape.Config // of what servers tell of themselves; nil for nothing
@@ -162,7 +165,7 @@ type run struct {
 
 func prepare(cfg Config, p *plan.Plan, d dialect.Dialect, log *record.Log) (*run, error) {
 	r := &run{
-		cfg: cfg, plan: p, dialect: d, clock: clock.New(), time: newTimeline(p.Stages), writer: newWriter(log),
+		cfg: cfg, plan: p, dialect: d, clock: clock.New(), time: newTimeline(p.Stages), writer: newWriter(log, cfg.Blocks),
 		limits: limitsOf(&cfg), turnsEvery: turnsEvery(p),
 	}
 	if err := r.fit(); err != nil {

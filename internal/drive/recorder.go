@@ -72,11 +72,15 @@ type writer struct {
 	log    *record.Log
 	blocks chan block
 	spare  chan []byte
+	told   func(block []byte, n int)
 	err    error // first failure; read it after run has returned
 }
 
-func newWriter(log *record.Log) *writer {
-	return &writer{log: log, blocks: make(chan block, 64), spare: make(chan []byte, 64)}
+func newWriter(log *record.Log, told func([]byte, int)) *writer {
+	if told == nil {
+		told = func([]byte, int) {}
+	}
+	return &writer{log: log, told: told, blocks: make(chan block, 64), spare: make(chan []byte, 64)}
 }
 
 // run writes blocks until the channel is closed. It calls failed once, at the first error, and goes on emptying.
@@ -87,6 +91,7 @@ func (w *writer) run(failed func(error)) {
 				failed(w.err)
 			}
 		}
+		w.told(b.bytes, b.n)
 		if cap(b.bytes) <= spareBytes {
 			select {
 			case w.spare <- b.bytes[:0]:

@@ -145,7 +145,7 @@ func (a *aiperf) document() object {
 	for _, tag := range order {
 		o.add(tag, describe(units[tag], byTag[tag]))
 	}
-	span := (last - first).Seconds()
+	span := inSeconds(last - first)
 	scalar := func(tag, unit string, v float64, known bool) {
 		if known {
 			o.add(tag, object{{"unit", unit}, {"avg", v}})

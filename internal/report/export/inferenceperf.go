@@ -57,12 +57,12 @@ func windowOf(all []reply) (w window) {
 			w.first, w.last = at, end
 		}
 		w.first, w.last = min(w.first, at), max(w.last, end)
-		w.starts = append(w.starts, at.Seconds())
+		w.starts = append(w.starts, inSeconds(at))
 	}
 	return w
 }
 
-func (w *window) seconds() float64 { return (w.last - w.first).Seconds() }
+func (w *window) seconds() float64 { return inSeconds(w.last - w.first) }
 
 // lifecycle is the report of one stage, or of all where stage is nil.
 func lifecycle(all []reply, stage *record.Stage) object {
@@ -86,7 +86,7 @@ func lifecycle(all []reply, stage *record.Stage) object {
 
 func scheduleDelays(all []reply) (s sample) {
 	for i := range all {
-		s = append(s, (all[i].begins() - all[i].Due).Seconds())
+		s = append(s, inSeconds(all[i].begins()-all[i].Due))
 	}
 	return s
 }
@@ -110,11 +110,11 @@ func successes(all []reply, span float64) object {
 	for i := range all {
 		r := &all[i]
 		end, _ := r.ends()
-		took := (end - r.begins()).Seconds()
+		took := inSeconds(end - r.begins())
 		latency = append(latency, took)
 		tokens := r.chosen(isContent)
 		if len(tokens) > 1 {
-			ttft = append(ttft, (tokens[0] - r.begins()).Seconds())
+			ttft = append(ttft, inSeconds(tokens[0]-r.begins()))
 		}
 		itl = append(itl, gaps(tokens)...)
 		if !r.Usage.Known {
@@ -130,7 +130,7 @@ func successes(all []reply, span float64) object {
 			ntpot = append(ntpot, took/n)
 		}
 		if n > 1 && len(tokens) > 1 {
-			tpot = append(tpot, (tokens[len(tokens)-1]-tokens[0]).Seconds()/(n-1))
+			tpot = append(tpot, inSeconds(tokens[len(tokens)-1]-tokens[0])/(n-1))
 		}
 	}
 	rate := func(v float64, known bool) any { return orNull(v/span, known && span > 0) }
@@ -195,7 +195,7 @@ func failures(all []reply) object {
 	for i := range all {
 		r := &all[i]
 		if end, ok := r.ends(); ok {
-			latency = append(latency, (end - r.begins()).Seconds())
+			latency = append(latency, inSeconds(end-r.begins()))
 		}
 		label := labelOf(r)
 		labels[label]++
@@ -238,7 +238,7 @@ func perRequest(all []reply) []object {
 		end, ended := r.ends()
 		var times []float64
 		for _, at := range r.chosen(isContent) {
-			times = append(times, at.Seconds())
+			times = append(times, inSeconds(at))
 		}
 		var input, output, usage any
 		if r.Usage.Known {
@@ -250,7 +250,7 @@ func perRequest(all []reply) []object {
 			fault = object{{"error_type", labelOf(r)}, {"error_msg", failure(r)}}
 		}
 		list = append(list, object{
-			{"start_time", r.begins().Seconds()}, {"end_time", orNull(end.Seconds(), ended)}, {"request", nil}, {"response", nil},
+			{"start_time", inSeconds(r.begins())}, {"end_time", orNull(inSeconds(end), ended)}, {"request", nil}, {"response", nil},
 			{"info", object{
 				{"request_metrics", object{{"text", object{{"input_tokens", input}}}, {"image", nil}, {"video", nil}, {"audio", nil}}},
 				{"response_metrics", object{

@@ -126,15 +126,15 @@ func gatherLoadgen(all []reply, scenario string, start time.Duration) (g loadgen
 
 // completedRate and scheduledRate count intervals: n − 1 over the last moment.
 func (g *loadgen) completedRate() (float64, bool) {
-	return float64(g.n-1) / g.lastEnd.Seconds(), g.failed == 0 && g.n > 1 && g.lastEnd > 0
+	return float64(g.n-1) / inSeconds(g.lastEnd), g.failed == 0 && g.n > 1 && g.lastEnd > 0
 }
 
 func (g *loadgen) scheduledRate() (float64, bool) {
-	return float64(g.n-1) / g.lastDue.Seconds(), g.failed == 0 && g.n > 1 && g.lastDue > 0
+	return float64(g.n-1) / inSeconds(g.lastDue), g.failed == 0 && g.n > 1 && g.lastDue > 0
 }
 
 func (g *loadgen) tokenRate() (float64, bool) {
-	return float64(g.tokens) / g.lastEnd.Seconds(), g.failed == 0 && g.counted && g.lastEnd > 0
+	return float64(g.tokens) / inSeconds(g.lastEnd), g.failed == 0 && g.counted && g.lastEnd > 0
 }
 
 func (g *loadgen) result() string {

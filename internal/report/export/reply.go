@@ -86,7 +86,7 @@ func isToken(k record.Kind) bool { return k.Token() }
 func gaps(at []time.Duration) (all []float64) {
 	all = []float64{}
 	for i := 1; i < len(at); i++ {
-		all = append(all, (at[i] - at[i-1]).Seconds())
+		all = append(all, inSeconds(at[i]-at[i-1]))
 	}
 	return all
 }
@@ -96,3 +96,6 @@ func (r *Run) openAI() bool {
 	e := r.Manifest.Target.Endpoint
 	return e == "openai-chat" || e == "openai-completions"
 }
+
+// inSeconds is a span to the last digit, which Duration.Seconds is not.
+func inSeconds(d time.Duration) float64 { return float64(d) / 1e9 }

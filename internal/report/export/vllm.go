@@ -56,7 +56,7 @@ func (r *Run) vllm(stage int, all []reply) *vllm {
 		}
 		v.add(&all[i])
 	}
-	v.duration = (last - time.Duration(v.stage.StartMs*1e6)).Seconds()
+	v.duration = inSeconds(last - time.Duration(v.stage.StartMs*1e6))
 	return v
 }
 
@@ -65,10 +65,10 @@ func (r *Run) vllm(stage int, all []reply) *vllm {
 func (v *vllm) add(r *reply) {
 	chosen := r.chosen(hasChoices)
 	success := len(chosen) > 0 && r.Status == 200 && (r.Outcome == record.Completed || r.Outcome == record.Truncated || r.Outcome == record.StreamError || r.Outcome == record.Empty)
-	v.starts = append(v.starts, r.begins().Seconds())
+	v.starts = append(v.starts, inSeconds(r.begins()))
 	queued := 0.0
 	if r.Delay == record.DelayInFlightCap {
-		queued = (r.begins() - r.Due).Seconds()
+		queued = inSeconds(r.begins() - r.Due)
 	}
 	v.queueTimes = append(v.queueTimes, queued)
 	if !success {
@@ -78,7 +78,7 @@ func (v *vllm) add(r *reply) {
 		return
 	}
 	v.completed++
-	ttft, latency := (chosen[0] - r.begins()).Seconds(), (chosen[len(chosen)-1] - r.begins()).Seconds()
+	ttft, latency := inSeconds(chosen[0]-r.begins()), inSeconds(chosen[len(chosen)-1]-r.begins())
 	v.ttfts, v.latencies, v.itls, v.errors = append(v.ttfts, ttft), append(v.latencies, latency), append(v.itls, gaps(chosen)), append(v.errors, "")
 	v.ttft, v.e2el, v.itl = append(v.ttft, ttft), append(v.e2el, latency), append(v.itl, gaps(chosen)...)
 	if !r.Usage.Known {
