@@ -186,7 +186,11 @@ func (l *Ledger) attain(o *Objectives, g *goods, which selection, window spans) 
 		o.Attainment = shareOf(share, d)
 		o.Effective = Some(min(d.Effective(), float64(d.N)))
 	}
-	o.Decision, o.Reason = decide(l.promises.test, g.good, d)
+	decision, reason := l.promises.test.Settle(g.good, d)
+	o.Decision, o.Reason = string(decision), string(reason)
+	if decision == stats.NoGo && reason != stats.Shown {
+		o.Reason = "by the share seen: " + o.Reason
+	}
 	o.RequestGoodput = perSecond(g.ended, window.lasted)
 	if g.counted || g.good == 0 {
 		o.TokenGoodput = perSecond(g.tokens, window.lasted)
@@ -199,34 +203,6 @@ func shareOf(s stats.Interval, d stats.Dependence) Share {
 		return Share{Value: Some(s.Mean)}
 	}
 	return Share{Value: Some(s.Mean), Low: Some(s.Low), High: Some(s.High)}
-}
-
-// decide makes a go or a no go of the good requests. Where these depend on each other too long to be counted, as those of an overloaded
-// stage do that was good at its start, no more is said than what was seen: at or below the share that is none, it is a no go.
-func decide(test stats.SPRT, yes int64, d stats.Dependence) (decision, reason string) {
-	share := float64(yes) / float64(max(d.N, 1))
-	switch {
-	case d.N == 0:
-		return string(stats.Undecided), string(stats.NoRequests)
-	case d.Cut && share <= test.NoGo:
-		return string(stats.NoGo), "by the share seen: " + cutReason(d)
-	case d.Cut:
-		return string(stats.Undecided), cutReason(d)
-	}
-	tau := max(d.Time, 1)
-	got := test.Decide(float64(yes)/tau, float64(d.N-yes)/tau)
-	if got == stats.Undecided {
-		reason = string(stats.TooFew)
-	}
-	return string(got), reason
-}
-
-// cutReason says why nothing can be inferred from so few, or so dependent, requests.
-func cutReason(d stats.Dependence) string {
-	if d.N < 8 {
-		return string(stats.TooFew)
-	}
-	return string(stats.TooLong)
 }
 
 // together holds all planned requests of a selection against an objective.
@@ -278,7 +254,7 @@ func within(share float64, yes int64, d stats.Dependence) (Result, string) {
 	case d.Cut && 1-seen.Mean >= 2*(1-share) && seen.Mean < share:
 		return Missed, ""
 	case d.Cut:
-		return CannotTell, cutReason(d)
+		return CannotTell, string(d.Unknown())
 	case seen.Low >= share:
 		return Met, ""
 	case seen.High < share:

@@ -16,11 +16,21 @@ type Dependence struct {
 // Effective is n_eff = n/τ.
 func (d Dependence) Effective() float64 { return float64(d.N) / max(d.Time, 1) }
 
+// leastSeries is how many values there must be for a correlation time.
+const leastSeries = 8 // with fewer there is no second pair to stop at
+
+// Unknown is why nothing can be inferred from a series that is Cut.
+func (d Dependence) Unknown() Reason {
+	if d.N < leastSeries {
+		return TooFew
+	}
+	return TooLong
+}
+
 // geyer sums up an autocovariance by Geyer's initial monotone sequence (1992): τ = −1 + 2·Σ(γ₂ₘ+γ₂ₘ₊₁)/γ₀ over pairs as long as
 // they are positive, none above the one before. Lags are asked for one after another. A τ below 1 counts as 1.
 func geyer(n int, autocovariance func(lag int) float64) Dependence {
-	const least = 8 // with fewer there is no second pair to stop at
-	d := Dependence{N: int64(n), Time: 1, Cut: n < least}
+	d := Dependence{N: int64(n), Time: 1, Cut: n < leastSeries}
 	if d.Cut {
 		return d
 	}

@@ -31,6 +31,26 @@ func (t SPRT) Ratio(good, bad float64) float64 {
 	return good*math.Log(t.NoGo/t.Go) + bad*math.Log((1-t.NoGo)/(1-t.Go))
 }
 
+// Settle decides a step that is over, of whose requests so many were good, for as many as they are worth; reason says why it is still
+// undecided. Where the requests depend on each other too long to be counted, as those of an overloaded step do that began well, no more is
+// said than what was seen: with a share of NoGo or less it is no go, with that reason.
+func (t SPRT) Settle(good int64, d Dependence) (decision Decision, reason Reason) {
+	bad := d.N - good
+	switch {
+	case d.N == 0:
+		return Undecided, NoRequests
+	case d.Cut && float64(good) <= t.NoGo*float64(d.N):
+		return NoGo, d.Unknown()
+	case d.Cut:
+		return Undecided, d.Unknown()
+	}
+	worth := max(d.Time, 1)
+	if decision = t.Decide(float64(good)/worth, float64(bad)/worth); decision == Undecided {
+		reason = TooFew
+	}
+	return decision, reason
+}
+
 // Decide says what so many good and bad requests come to: no go from ln((1−Beta)/Alpha) up, go from ln(Beta/(1−Alpha)) down.
 func (t SPRT) Decide(good, bad float64) Decision {
 	switch r := t.Ratio(good, bad); {

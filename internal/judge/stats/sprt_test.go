@@ -73,3 +73,81 @@ func TestSPRTDecidesByTheRatio(t *testing.T) {
 		}
 	}
 }
+
+// Bad requests come in clumps of a mean length, as they do when a queue builds up: a chain with two states. What requests are worth is measured
+// of each step. Wald's bound holds for what is counted as independent; a correlation time that is underestimated costs something.
+func TestSettledStepsKeepTheirErrorRatesWhenRequestsDepend(t *testing.T) {
+	const runs, n = 300, 20_000
+	for _, clump := range []float64{1, 5, 20} {
+		test := stats.StepTest(0.99)
+		for _, tt := range []struct {
+			share float64
+			wrong stats.Decision
+		}{{test.Go, stats.NoGo}, {test.NoGo, stats.Go}} {
+			wrong, right, naive := 0, 0, 0
+			for seed := range uint64(runs) {
+				s, good := clumped(seed, n, 1-tt.share, clump)
+				if test.Decide(float64(good), float64(n-good)) == tt.wrong {
+					naive++
+				}
+				switch decision, _ := test.Settle(good, s.Dependence()); decision {
+				case tt.wrong:
+					wrong++
+				case stats.Undecided:
+				default:
+					right++
+				}
+			}
+			t.Logf("share %g, clumps of %g: wrong %.3f, right %.3f, wrong if taken for independent %.3f", tt.share, clump, float64(wrong)/runs, float64(right)/runs, float64(naive)/runs)
+			if clump == 20 && naive < runs*8/100 {
+				t.Errorf("share %g, clumps of %g: got it wrong in %d of %d steps taken for independent: they do not depend enough for a test", tt.share, clump, naive, runs)
+			}
+			if wrong > runs*8/100 {
+				t.Errorf("share %g, clumps of %g: got %s in %d of %d steps, want about 5 %% at most", tt.share, clump, tt.wrong, wrong, runs)
+			}
+			if right < runs/2 && clump < 20 { // 20,000 in clumps of 20 are worth 500, on which a test of 0.99 seldom decides
+				t.Errorf("share %g, clumps of %g: got it right in %d of %d steps, want most", tt.share, clump, right, runs)
+			}
+		}
+	}
+}
+
+// clumped is a series in which a share is bad, in clumps of a mean length.
+func clumped(seed uint64, n int, bad, clump float64) (s *stats.Indicator, good int64) {
+	rng := rand.New(rand.NewPCG(seed, uint64(clump)))
+	s = new(stats.Indicator)
+	start := bad / (1 - bad) / clump // chance that a clump begins after a good one
+	isBad := rng.Float64() < bad
+	for range n {
+		s.Append(!isBad)
+		if !isBad {
+			good++
+		}
+		if isBad {
+			isBad = rng.Float64() >= 1/clump
+		} else {
+			isBad = rng.Float64() < start
+		}
+	}
+	return s, good
+}
+
+func TestSettleSaysNoMoreThanWasSeenOfAStepThatTurnsBad(t *testing.T) {
+	test := stats.StepTest(0.99)
+	for _, tt := range []struct {
+		n, goodUntil int
+		want         stats.Decision
+		reason       stats.Reason
+	}{
+		{1000, 600, stats.NoGo, stats.TooLong}, {4, 4, stats.Undecided, stats.TooFew}, {4, 1, stats.NoGo, stats.TooFew}, {0, 0, stats.Undecided, stats.NoRequests},
+		{1000, 1000, stats.Go, stats.Shown}, {100, 100, stats.Undecided, stats.TooFew}, {1000, 0, stats.NoGo, stats.Shown},
+	} {
+		s := new(stats.Indicator)
+		for i := range tt.n {
+			s.Append(i < tt.goodUntil)
+		}
+		if got, reason := test.Settle(s.Yes(), s.Dependence()); got != tt.want || reason != tt.reason {
+			t.Errorf("good until %d of %d: got %s (%s), want %s (%s)", tt.goodUntil, tt.n, got, reason, tt.want, tt.reason)
+		}
+	}
+}
