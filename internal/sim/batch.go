@@ -32,6 +32,7 @@ type batched struct {
 	computed   int     // tokens that the KV memory has
 	now        int     // tokens that the step in progress computes
 	held       []int32 // blocks
+	named      int     // of them, from the first on: others find them
 	preempted  int     // times
 	running    bool
 	prefilling bool // the step in progress computes a part of the prompt, or what was lost
@@ -174,7 +175,7 @@ func (b *batch) preempt() *sequence {
 func (b *batch) drop(q *sequence) {
 	b.memory.release(q.batched.held)
 	q.batched.held = q.batched.held[:0]
-	q.batched.computed, q.batched.now, q.batched.running = 0, 0, false
+	q.batched.computed, q.batched.named, q.batched.now, q.batched.running = 0, 0, 0, false
 }
 
 // admit schedules those that wait, in order, as far as they have arrived and there are seats, budget and memory.
@@ -213,6 +214,7 @@ func (b *batch) recall(q *sequence) int {
 	for _, name := range names {
 		q.batched.held = append(q.batched.held, b.memory.hold(name))
 	}
+	q.batched.named = len(names)
 	q.batched.computed = len(names) * b.cfg.KVBlock
 	return q.batched.computed
 }
@@ -276,8 +278,8 @@ func (b *batch) remember(q *sequence) {
 	if !b.cfg.PrefixCache {
 		return
 	}
-	for i, name := range q.text.names[:q.batched.computed/b.cfg.KVBlock] {
-		b.memory.name(q.batched.held[i], name)
+	for whole := q.batched.computed / b.cfg.KVBlock; q.batched.named < whole; q.batched.named++ {
+		b.memory.name(q.batched.held[q.batched.named], q.text.names[q.batched.named])
 	}
 }
 
@@ -303,15 +305,20 @@ func (b *batch) population(int, int) int { return b.cfg.MaxSeqs + 1 }
 // part of the steps, and of what all share, in each of its steps, a part for each seat. ok is false where the budget of a step
 // or the memory could hold requests up, and when nothing costs anything.
 func (b *batch) capacity(prompt, output int) (perSecond float64, ok bool) {
+	return b.throughput(b.cfg.MaxSeqs, prompt, output)
+}
+
+// throughput is capacity with so many sequences at any time.
+func (b *batch) throughput(running, prompt, output int) (perSecond float64, ok bool) {
 	c := &b.cfg
-	seats, out := float64(c.MaxSeqs), float64(output)
+	seats, out := float64(running), float64(output)
 	shared := float64(c.Step)/seats + float64(c.StepCrowd)*seats
 	own := float64(c.Prefill)*float64(prompt) + float64(c.StepPerSeq)*(out-1) +
 		float64(c.StepPerKV)*((out-1)*float64(prompt)+(out-1)*(out-2)/2)
-	if shared > 0 && c.MaxSeqs*prompt > c.MaxStepTokens {
+	if shared > 0 && running*prompt > c.MaxStepTokens {
 		return 0, false
 	}
-	if c.MaxSeqs*b.blocksOf(prompt+output-1) > b.memory.most {
+	if running*b.blocksOf(prompt+output-1) > b.memory.most {
 		return 0, false
 	}
 	cost := own + shared*out

@@ -59,7 +59,11 @@ type stream struct {
 func newCore(cfg Config, w wire, truth *truth, wall int64) *core {
 	k := &core{cfg: cfg, w: w, truth: truth, wall: wall, active: map[*stream]struct{}{}, models: map[string]string{}}
 	k.timing = newTiming(cfg, k)
-	k.metrics = newMetrics(cfg)
+	began := wall
+	if w != nil {
+		began += w.now()
+	}
+	k.metrics = newMetrics(cfg, float64(began)/float64(time.Second))
 	if cfg.PrefixCache {
 		k.scan.chain = &chain{size: cfg.KVBlock}
 	}
@@ -84,6 +88,10 @@ func (k *core) request(c *conn, h head, body []byte) {
 		if k.allowed(c, &h, "GET") {
 			k.payload = appendModels(k.payload[:0], k.cfg.Model)
 			k.answer(c, &h, 200, "application/json", k.payload)
+		}
+	case "/version":
+		if k.allowed(c, &h, "GET") {
+			k.answer(c, &h, 200, "application/json", []byte(`{"version":"tare-sim"}`))
 		}
 	case "/health":
 		if k.allowed(c, &h, "GET") {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -11,14 +12,21 @@ type metrics struct {
 	model           string
 	promptTokens    uint64
 	generatedTokens uint64
-	cached          bool   // there is a prefix cache
-	cacheQueries    uint64 // prompt tokens looked up in it
-	cacheHits       uint64 // of them, found
+	cached          bool // there is a prefix cache
+	batching        bool
+	blockSize       int
+	blocks          int
+	startedAt       float64 // Unix seconds
+	cacheQueries    uint64  // prompt tokens looked up in it
+	cacheHits       uint64  // of them, found
 	finished        [len(finishReasons)]uint64
 	ttft            histogram
 	itl             histogram
 	e2e             histogram
 	queued          histogram
+	prefill         histogram
+	decode          histogram
+	inference       histogram
 }
 
 // finishReasons are the values of request_success_total's label; ended relies on their order.
@@ -55,6 +63,11 @@ func (m *metrics) ended(s *stream) {
 	if reason < 2 {
 		m.e2e.observe(s.end - s.recv)
 	}
+	if reason == 0 {
+		m.prefill.observe(s.first - s.start)
+		m.decode.observe(s.last - s.first)
+		m.inference.observe(s.last - s.start)
+	}
 }
 
 // histogram counts spans of time. Its sum is exact.
@@ -75,21 +88,30 @@ func (h *histogram) observe(ns int64) {
 	h.counts[len(h.bounds)]++
 }
 
-func newMetrics(cfg Config) metrics {
+func newMetrics(cfg Config, startedAt float64) metrics {
 	return metrics{
 		model:  cfg.Model,
-		cached: cfg.PrefixCache,
-		ttft:   histogram{bounds: ttftBounds},
-		itl:    histogram{bounds: itlBounds},
-		e2e:    histogram{bounds: e2eBounds},
-		queued: histogram{bounds: e2eBounds},
+		cached: cfg.PrefixCache, batching: cfg.Batching,
+		blockSize: cfg.KVBlock, blocks: cfg.KVTokens / max(cfg.KVBlock, 1), startedAt: startedAt,
+		ttft:      histogram{bounds: ttftBounds},
+		itl:       histogram{bounds: itlBounds},
+		e2e:       histogram{bounds: e2eBounds},
+		queued:    histogram{bounds: e2eBounds},
+		prefill:   histogram{bounds: e2eBounds},
+		decode:    histogram{bounds: e2eBounds},
+		inference: histogram{bounds: e2eBounds},
 	}
 }
 
 // append writes the numbers in Prometheus' text format 0.0.4.
 func (m *metrics) append(b []byte, now load) []byte {
 	b = m.single(b, "num_requests_running", "gauge", "Requests in service.", uint64(now.running))
-	b = m.single(b, "num_requests_waiting", "gauge", "Requests that wait for a slot.", uint64(now.waiting))
+	b = m.single(b, "num_requests_waiting", "gauge", "Requests that wait for service.", uint64(now.waiting))
+	if m.batching {
+		b = appendFamily(b, "kv_cache_usage_perc", "gauge", "Fraction of the KV memory that requests hold, 1 is all of it.")
+		b = m.fraction(b, "kv_cache_usage_perc", now.kv)
+		b = m.single(b, "num_preemptions_total", "counter", "Times that a request lost its KV memory.", now.preemptions)
+	}
 	b = m.single(b, "prompt_tokens_total", "counter", "Prompt tokens of requests that have reached their first token.", m.promptTokens)
 	b = m.single(b, "generation_tokens_total", "counter", "Tokens generated.", m.generatedTokens)
 	if m.cached {
@@ -103,7 +125,31 @@ func (m *metrics) append(b []byte, now load) []byte {
 	b = m.histogram(b, "time_to_first_token_seconds", "From receipt of the request to its first token.", &m.ttft)
 	b = m.histogram(b, "inter_token_latency_seconds", "Between two chunks of one reply.", &m.itl)
 	b = m.histogram(b, "e2e_request_latency_seconds", "From receipt of the request to the end of its reply.", &m.e2e)
-	return m.histogram(b, "request_queue_time_seconds", "From receipt of the request to its slot.", &m.queued)
+	b = m.histogram(b, "request_queue_time_seconds", "From receipt of the request to the start of its service.", &m.queued)
+	b = m.histogram(b, "request_prefill_time_seconds", "From the start of service to the first token.", &m.prefill)
+	b = m.histogram(b, "request_decode_time_seconds", "From the first token to the last.", &m.decode)
+	b = m.histogram(b, "request_inference_time_seconds", "From the start of service to the last token.", &m.inference)
+	return m.process(m.settings(b))
+}
+
+// settings tells what the KV memory is, as vLLM does: in the labels.
+func (m *metrics) settings(b []byte) []byte {
+	if !m.cached && !m.batching {
+		return b
+	}
+	caching := "False"
+	if m.cached {
+		caching = "True"
+	}
+	b = appendFamily(b, "cache_config_info", "gauge", "Settings of the KV memory.")
+	return fmt.Appendf(b, "vllm:cache_config_info{block_size=\"%d\",enable_prefix_caching=%q,engine=\"0\",num_gpu_blocks=\"%d\"} 1\n", m.blockSize, caching, m.blocks)
+}
+
+// process tells when the server began.
+func (m *metrics) process(b []byte) []byte {
+	b = append(b, "# HELP process_start_time_seconds Start time of the process since unix epoch in seconds.\n# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds "...)
+	b = strconv.AppendFloat(b, m.startedAt, 'f', 2, 64)
+	return append(b, '\n')
 }
 
 func appendFamily(b []byte, name, kind, help string) []byte {
@@ -144,6 +190,12 @@ func (m *metrics) sample(b []byte, name, label, value string, n uint64) []byte {
 	return append(b, '\n')
 }
 
+func (m *metrics) fraction(b []byte, name string, v float64) []byte {
+	b = m.labels(b, name, "", "")
+	b = strconv.AppendFloat(b, v, 'g', -1, 64)
+	return append(b, '\n')
+}
+
 func (m *metrics) histogram(b []byte, name, help string, h *histogram) []byte {
 	b = appendFamily(b, name, "histogram", help)
 	total := uint64(0)
@@ -153,8 +205,6 @@ func (m *metrics) histogram(b []byte, name, help string, h *histogram) []byte {
 	}
 	total += h.counts[len(h.bounds)]
 	b = m.sample(b, name+"_bucket", "le", "+Inf", total)
-	b = m.labels(b, name+"_sum", "", "")
-	b = strconv.AppendFloat(b, float64(h.sum)/float64(time.Second), 'g', -1, 64)
-	b = append(b, '\n')
+	b = m.fraction(b, name+"_sum", float64(h.sum)/float64(time.Second))
 	return m.sample(b, name+"_count", "", "", total)
 }

@@ -86,6 +86,21 @@ func (m *Model) Capacity(prompt, output int) (perSecond float64, ok bool) {
 	return newTiming(m.cfg, nil).capacity(prompt, max(output, 1))
 }
 
+// Peak returns the highest Capacity of a batch in which at most so many sequences run, and how many that are. It is above Capacity
+// where more load is less throughput. ok is false where no batch is known to have one.
+func (m *Model) Peak(prompt, output int) (perSecond float64, running int, ok bool) {
+	if !m.cfg.Batching {
+		return 0, 0, false
+	}
+	b := newBatch(m.cfg, nil)
+	for n := 1; n <= m.cfg.MaxSeqs; n++ {
+		if at, known := b.throughput(n, prompt, max(output, 1)); known && at > perSecond {
+			perSecond, running = at, n
+		}
+	}
+	return perSecond, running, running > 0
+}
+
 // LongRun returns the requests per second that the server completes while there always are some that wait, counted over the given
 // number of completions behind a first quarter as many. next says what the request with a number is like; its At does not
 // matter, and a queue limit is lifted. ok is false when nothing limits the server.

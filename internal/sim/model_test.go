@@ -47,16 +47,16 @@ func poisson(n int, perSecond float64, seed uint64, next func(int) Arrival) (arr
 }
 
 func TestABatchGoesStepByStep(t *testing.T) {
-	m := model(t, Config{Batching: true, Step: 10 * ms, StepPerSeq: ms, Prefill: ms, MaxSeqs: 2, MaxStepTokens: 8})
+	m := model(t, Config{Batching: true, Step: 10 * ms, StepPerSeq: 2 * ms, Prefill: ms, MaxSeqs: 2, MaxStepTokens: 8})
 	got := m.Run([]Arrival{
-		{At: 0, Prompt: 10, Output: 3},     // 8 tokens of its prompt in a step of 18 ms, 2 in one of 16 ms, then two steps of 12 ms
+		{At: 0, Prompt: 10, Output: 3},     // 8 tokens of its prompt in a step of 18 ms, 2 in one of 16 ms, then steps of 14 ms and 13 ms
 		{At: ms, Prompt: 4, Output: 2},     // joins the second step
 		{At: 2 * ms, Prompt: 1, Output: 1}, // finds no seat until the second request has ended
 	})
 	for i, want := range []Served{
-		{Start: 0, Tokens: []time.Duration{34 * ms, 46 * ms, 58 * ms}},
-		{Start: 18 * ms, Tokens: []time.Duration{34 * ms, 46 * ms}},
-		{Start: 46 * ms, Tokens: []time.Duration{58 * ms}},
+		{Start: 0, Tokens: []time.Duration{34 * ms, 48 * ms, 61 * ms}},
+		{Start: 18 * ms, Tokens: []time.Duration{34 * ms, 48 * ms}},
+		{Start: 48 * ms, Tokens: []time.Duration{61 * ms}},
 	} {
 		if !reflect.DeepEqual(got[i], want) {
 			t.Errorf("request %d: got %+v, want %+v", i, got[i], want)
@@ -145,6 +145,41 @@ func TestLongRunsReachTheCapacity(t *testing.T) {
 		got, ran := m.LongRun(alike(c.prompt, c.output), completions)
 		if !ok || !ran || math.Abs(got/want-1) > 0.01 {
 			t.Errorf("%s: a long run completes %.4f/s (%v), the capacity is %.4f/s (%v)", c.name, got, ran, want, ok)
+		}
+	}
+}
+
+func TestABucketLetsABurstInAndThenItsRate(t *testing.T) {
+	m := model(t, Config{BucketRate: 10, BucketBurst: 3, TTFT: Constant(5 * ms)})
+	var arrivals []Arrival
+	for _, at := range []time.Duration{0, 0, 0, 0, 0, time.Second, time.Second, time.Second, time.Second} {
+		arrivals = append(arrivals, Arrival{At: at, Prompt: 1, Output: 1})
+	}
+	want := []time.Duration{0, 0, 0, 100 * ms, 200 * ms, time.Second, time.Second, time.Second, 1100 * ms}
+	for i, s := range m.Run(arrivals) {
+		if s.Start != want[i] || s.End() != want[i]+5*ms {
+			t.Errorf("request %d: got service from %v to %v, want from %v, for 5ms", i, s.Start, s.End(), want[i])
+		}
+	}
+}
+
+func TestCapacityIsLeftToALongRunWhereLengthsDoNotDecideIt(t *testing.T) {
+	fits := Config{Batching: true, Step: 10 * ms, MaxSeqs: 4, MaxStepTokens: 64, KVTokens: 128} // 4 × 16 tokens in a step, 4 × 2 blocks
+	for name, c := range map[string]struct {
+		cfg            Config
+		prompt, output int
+		ok             bool
+	}{
+		"all fits":         {fits, 16, 17, true},
+		"memory too small": {fits, 16, 18, false},
+		"budget too small": {fits, 17, 2, false},
+		"lock-step":        {Config{Slots: 2, TTFT: Constant(ms), Step: ms}, 1, 1, false},
+	} {
+		if _, ok := model(t, c.cfg).Capacity(c.prompt, c.output); ok != c.ok {
+			t.Errorf("%s: capacity by arithmetic: got %v, want %v", name, ok, c.ok)
+		}
+		if got, ok := model(t, c.cfg).LongRun(alike(c.prompt, c.output), 100); !ok || got <= 0 {
+			t.Errorf("%s: long run: got %v, %v", name, got, ok)
 		}
 	}
 }

@@ -196,6 +196,9 @@ type fact struct {
 	FirstSendNs  *int64  `json:"first_send_ns"`
 	SendNs       []int64 `json:"send_ns"`
 	EndNs        int64   `json:"end_ns"`
+	ArrivedNs    int64   `json:"arrived_ns"`
+	MaxLateNs    int64   `json:"max_late_ns"`
+	Preemptions  int
 }
 
 // facts stops the server and reads its truth, by request id.

@@ -91,6 +91,10 @@ func (s *stream) appendTruth(b []byte) []byte {
 	number("recv_ns", s.recv)
 	b = append(b, `,"recv_by_kernel":`...)
 	b = strconv.AppendBool(b, s.stamped)
+	if s.at != s.recv {
+		number("arrived_ns", s.at)
+	}
+	number("preemptions", int64(s.batched.preempted))
 	if s.admitted {
 		number("queued_ns", s.start-s.recv)
 	}
