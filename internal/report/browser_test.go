@@ -250,7 +250,7 @@ func TestPageInABrowserShowsWhatTheServerTold(t *testing.T) {
 		}
 	}
 	o := checkDir(t, dir)
-	for _, want := range []string{"Requests, by the server http://127.0.0.1:8000/metrics", "Share in use, by the server", "1 of 9 looks brought nothing"} {
+	for _, want := range []string{"Requests, by the server http://127.0.0.1:8000/metrics", "Share in use, by the server", "1 of 9 looks brought nothing", "Both sides of the wire"} {
 		if !strings.Contains(o.document, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -21,7 +21,7 @@ const PageFile = "report.html"
 var page embed.FS
 
 // pageScripts are the page's own in their order, after the charts'.
-var pageScripts = []string{"fault.js", "uPlot.iife.min.js", "numbers.js", "charts.js", "verdict.js", "load.js", "shape.js", "slo.js", "time.js", "requests.js", "client.js", "facts.js", "page.js"}
+var pageScripts = []string{"fault.js", "uPlot.iife.min.js", "numbers.js", "charts.js", "verdict.js", "load.js", "shape.js", "slo.js", "time.js", "requests.js", "server.js", "client.js", "facts.js", "page.js"}
 
 // Page writes a run as one HTML file that needs nothing else: styles, scripts, the summary as summary.json has it, and the detail
 // that its charts draw. Nothing in it can make a browser ask for anything: its policy allows these very scripts and nothing else.

@@ -2,6 +2,6 @@
 "use strict";
 
 for (const part of [
-  showVerdict, showNumbers, showBlame, showStages, showLatencyAgainstLoad, showFrontier, showObjectives, showGoodput, showTime, showShapes, showPrompts, showRequests, showClient, showGates, showFacts,
+  showVerdict, showNumbers, showBlame, showStages, showBothSides, showLatencyAgainstLoad, showFrontier, showObjectives, showGoodput, showTime, showShapes, showPrompts, showRequests, showClient, showGates, showFacts,
 ]) part(document.getElementById("page"));
 document.documentElement.dataset.drawn = "true";

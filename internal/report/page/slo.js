@@ -110,5 +110,17 @@ function goodputOf(set) {
     tile("within the limits", percent(share(total)), [`${whole(total.met)} of ${whole(total.of)}`, detail.requests.sampled ? ` drawn · ± ${percent(error)}` : " planned"]),
     tile("goodput", about + plain(rate(total)), "requests/s"), tile("completed", plain(total.part.completed_rate_per_s), "requests/s"));
   if (stages.length < 2) return [tiles];
-  return [tiles, table(["stage", "within the limits", "goodput /s", "completed /s", "asked /s"], [...stages, total].map((p) => [p.name, about + percent(share(p)), about + plain(rate(p)), plain(p.part.completed_rate_per_s), plain(p.part.planned_rate_per_s)]))];
+  return [tiles, goodputBars(stages, rate), table(["stage", "within the limits", "goodput /s", "completed /s", "asked /s"], [...stages, total].map((p) => [p.name, about + percent(share(p)), about + plain(rate(p)), plain(p.part.completed_rate_per_s), plain(p.part.planned_rate_per_s)]))];
+}
+
+// goodputBars shows of each stage how much of what was asked completed within the limits.
+function goodputBars(stages, rate) {
+  const most = Math.max(...stages.map((s) => Math.max(s.part.planned_rate_per_s || 0, s.part.achieved_rate_per_s || 0, rate(s) || 0)));
+  const width = (v) => (known(v) && most > 0 ? (100 * v) / most : 0) + "%";
+  return element("div", { class: "bars", "aria-hidden": "true" }, stages.map((s) => {
+    const [asked, good] = [element("div", { class: "bar asked" }), element("div", { class: "bar server" })];
+    asked.style.width = width(s.part.planned_rate_per_s ?? s.part.achieved_rate_per_s);
+    good.style.width = width(rate(s));
+    return element("div", { class: "row" }, element("span", { class: "label" }, s.name), element("div", { class: "track" }, asked, good), element("span", { class: "value" }, plain(rate(s)) + " /s"));
+  }));
 }
