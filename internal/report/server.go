@@ -134,11 +134,24 @@ func states(t *judge.BothSides) string {
 	return strings.Join(all, " · ")
 }
 
+// perToken has the parts that are told: without all of them there is no rest.
 func perToken(t *judge.BothSides) string {
 	p := &t.PerToken
-	if _, whole := p.Outside.Get(); !whole {
+	var parts []string
+	for _, part := range []struct {
+		name string
+		of   judge.Number
+	}{{"queue", p.Queue}, {"prefill", p.Prefill}, {"decode", p.Decode}, {"outside of the server", p.Outside}} {
+		if _, told := part.of.Get(); told {
+			parts = append(parts, part.name+" "+spanOf(part.of))
+		}
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("per output token %s: queue %s + prefill %s + decode %s + outside of the server %s",
-		spanOf(p.Client), spanOf(p.Queue), spanOf(p.Prefill), spanOf(p.Decode), spanOf(p.Outside))
+	text := fmt.Sprintf("per output token %s: %s", spanOf(p.Client), strings.Join(parts, " + "))
+	if _, whole := p.Outside.Get(); !whole {
+		text += " of it"
+	}
+	return text
 }

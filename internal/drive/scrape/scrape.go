@@ -211,7 +211,10 @@ func (w *Watch) write(l *looker, seen look, edge string) {
 		AtMs: ms(w.at(&seen)), TookMs: ms(seen.took), Source: l.source.Shown, Kind: l.source.Kind, Edge: edge,
 		Reason: seen.reason, Values: seen.values, Identity: seen.identity,
 	}
-	if seen.stale && edge != record.EdgeBefore && edge != record.EdgeAfter {
+	if l.source.Kind == record.SourcePrometheus && edge == record.EdgeStage {
+		s.Edge = "" // it did not look at that moment
+	}
+	if seen.stale && s.Edge == "" {
 		return
 	}
 	w.writing.Lock()
