@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,11 +14,13 @@ import (
 	"tare/internal/judge"
 	"tare/internal/judge/capacity"
 	"tare/internal/record"
+	"tare/internal/sim"
 )
 
 // bench makes trials on simulated servers in virtual time and has them judged as runs are: by a judge.Ledger.
 type bench struct {
-	even  bool // the arrivals asked for are constant
+	model *sim.Config // of tare sim, in place of a server of our own
+	even  bool        // the arrivals asked for are constant
 	fresh func(r *rand.Rand) machine
 	seed  uint64
 	made  int
@@ -35,12 +38,14 @@ type fate struct {
 func (b *bench) trial(l capacity.Load) capacity.Trial {
 	b.made++
 	r := rand.New(rand.NewPCG(b.seed, uint64(b.made)))
-	m := b.fresh(r)
 	var fates []fate
-	if l.InFlight > 0 {
-		fates = closed(m, l)
-	} else {
-		fates = opened(m, dues(l, r, b.even))
+	switch {
+	case b.model != nil:
+		fates = modelled(b.model, b.seed+uint64(b.made), l, dues(l, r, b.even))
+	case l.InFlight > 0:
+		fates = closed(b.fresh(r), l)
+	default:
+		fates = opened(b.fresh(r), dues(l, r, b.even))
 	}
 	return b.judged(l, fates)
 }
@@ -82,6 +87,74 @@ func opened(m machine, dues []float64) []fate {
 			fates[id].first, fates[id].end, fates[id].ok, fates[id].ended = first, at, ok, true
 		})
 	}
+}
+
+// modelled has the model of tare sim serve the load. Of a closed loop it knows only the idle server: one request long after the other, whose times then
+// follow each other at once.
+func modelled(c *sim.Config, seed uint64, l capacity.Load, dues []float64) []fate {
+	cfg := *c
+	cfg.Seed = seed
+	m, err := sim.NewModel(cfg)
+	if err != nil {
+		panic(err)
+	}
+	idle := l.InFlight == 1
+	if idle {
+		dues = nil
+		for i := range l.Requests {
+			dues = append(dues, float64(i)*1000)
+		}
+	}
+	arrivals := make([]sim.Arrival, len(dues))
+	lengths := rand.New(rand.NewPCG(seed, 9))
+	for i, due := range dues {
+		arrivals[i] = modelRequest(lengths)
+		arrivals[i].At = time.Duration(due * 1e9)
+	}
+	fates, now := make([]fate, len(dues)), 0.0
+	for i, s := range m.Run(arrivals) {
+		f := fate{due: dues[i], first: s.First().Seconds(), end: s.End().Seconds(), ok: s.Status == 0, ended: true}
+		if !f.ok {
+			f.end = f.due + 0.001
+		}
+		if idle {
+			shift := now - f.due
+			f.due, f.first, f.end = now, f.first+shift, f.end+shift
+			now = f.end
+		}
+		fates[i] = f
+	}
+	return fates
+}
+
+// modelRequest is what a model is asked for: 200 tokens of a prompt, 20 to 60 of an answer.
+func modelRequest(r *rand.Rand) sim.Arrival { return sim.Arrival{Prompt: 200, Output: 20 + r.IntN(41)} }
+
+// batchModels are engines with continuous batching by the model of tare sim: prompts and replies share the steps, and memory is short in the second.
+var batchModels = []struct {
+	name string
+	cfg  sim.Config
+}{
+	{"tare sim, batching, 32 sequences, prefill in the steps", sim.Config{Batching: true, Step: 20 * time.Millisecond, StepPerSeq: 500 * time.Microsecond, Prefill: 50 * time.Microsecond, MaxSeqs: 32, MaxStepTokens: 512}},
+	{"tare sim, batching, KV memory for some 20 of 64 sequences", sim.Config{Batching: true, Step: 20 * time.Millisecond, StepPerSeq: 500 * time.Microsecond, Prefill: 50 * time.Microsecond, MaxSeqs: 64, KVTokens: 4800, MaxStepTokens: 512}},
+}
+
+// models are the servers of tare sim; what they can do is what a long run completes while there always are some that wait.
+func models() (all []known) {
+	for i := range batchModels {
+		b := &batchModels[i]
+		m, err := sim.NewModel(b.cfg)
+		if err != nil {
+			panic(err)
+		}
+		lengths := rand.New(rand.NewPCG(1, 1))
+		rate, ok := m.LongRun(func(int) sim.Arrival { return modelRequest(lengths) }, 20_000)
+		if !ok {
+			panic("no limit")
+		}
+		all = append(all, known{name: b.name, rate: rate, model: &b.cfg})
+	}
+	return all
 }
 
 func closed(m machine, l capacity.Load) (fates []fate) {
@@ -191,7 +264,7 @@ func exchange(i int, f *fate, m *record.Manifest) *record.Exchange {
 
 // search looks for the capacity of a server.
 func search(c capacity.Config, s known, seed uint64) (capacity.Answer, []capacity.Trial) {
-	b := &bench{fresh: s.fresh, seed: seed, even: strings.HasSuffix(s.name, "constant arrivals")}
+	b := &bench{fresh: s.fresh, model: s.model, seed: seed, even: strings.HasSuffix(s.name, "constant arrivals")}
 	var trials []capacity.Trial
 	for {
 		step := capacity.Next(c, trials)
@@ -212,6 +285,7 @@ type known struct {
 	name  string
 	rate  float64 // requests per second that it can do
 	fresh func(*rand.Rand) machine
+	model *sim.Config
 }
 
 func ofSlots(count int, mean float64, draw func(*rand.Rand) func() float64) func(*rand.Rand) machine {
@@ -220,25 +294,25 @@ func ofSlots(count int, mean float64, draw func(*rand.Rand) func() float64) func
 
 // servers are those with a known capacity.
 var servers = []known{
-	{"1 slot, constant 0.1 s", 10, ofSlots(1, 0.1, constant)},
-	{"1 slot, exponential 0.1 s", 10, ofSlots(1, 0.1, exponential)},
-	{"64 slots, constant 5 s", 12.8, ofSlots(64, 5, constant)},
-	{"256 slots, constant 10 s", 25.6, ofSlots(256, 10, constant)},
-	{"64 slots, exponential 5 s", 12.8, ofSlots(64, 5, exponential)},
-	{"16 slots, lognormal (σ 1) 4 s", 4, ofSlots(16, 4, lognormal)},
-	{"256 slots, lognormal (σ 1) 10 s", 25.6, ofSlots(256, 10, lognormal)},
-	{"1,000 slots, exponential 2 s", 500, ofSlots(1000, 2, exponential)},
-	{"token bucket, 20/s, burst 10, random arrivals", bucketRate(20, 10), ofBucket},
-	{"token bucket, 20/s, burst 10, constant arrivals", 20, ofBucket},
-	{"flat line: all at once, 25/s together", 25, func(r *rand.Rand) machine { return &shared{alone: 0.4, most: 10, draw: exponential(r)} }},
-	{"degrading: from 400 waiting on slower, to half", 8, func(r *rand.Rand) machine {
+	{name: "1 slot, constant 0.1 s", rate: 10, fresh: ofSlots(1, 0.1, constant)},
+	{name: "1 slot, exponential 0.1 s", rate: 10, fresh: ofSlots(1, 0.1, exponential)},
+	{name: "64 slots, constant 5 s", rate: 12.8, fresh: ofSlots(64, 5, constant)},
+	{name: "256 slots, constant 10 s", rate: 25.6, fresh: ofSlots(256, 10, constant)},
+	{name: "64 slots, exponential 5 s", rate: 12.8, fresh: ofSlots(64, 5, exponential)},
+	{name: "16 slots, lognormal (σ 1) 4 s", rate: 4, fresh: ofSlots(16, 4, lognormal)},
+	{name: "256 slots, lognormal (σ 1) 10 s", rate: 25.6, fresh: ofSlots(256, 10, lognormal)},
+	{name: "1,000 slots, exponential 2 s", rate: 500, fresh: ofSlots(1000, 2, exponential)},
+	{name: "token bucket, 20/s, burst 10, random arrivals", rate: bucketRate(20, 10), fresh: ofBucket},
+	{name: "token bucket, 20/s, burst 10, constant arrivals", rate: 20, fresh: ofBucket},
+	{name: "flat line: all at once, 25/s together", rate: 25, fresh: func(r *rand.Rand) machine { return &shared{alone: 0.4, most: 10, draw: exponential(r)} }},
+	{name: "degrading: from 400 waiting on slower, to half", rate: 8, fresh: func(r *rand.Rand) machine {
 		return &slots{count: 16, mean: 2, draw: exponential(r), slower: 400}
 	}},
-	{"continuous batching, 32 sequences, lognormal tokens", 32 / (100 * 0.042), func(r *rand.Rand) machine {
+	{name: "continuous batching, 32 sequences, lognormal tokens", rate: 32 / (100 * 0.042), fresh: func(r *rand.Rand) machine {
 		tokens := lognormal(r)
 		return &batching{most: 32, base: 0.010, each: 0.001, tokens: func() float64 { return 100 * tokens() }}
 	}},
-	{"16 slots, exponential 2 s, 429 beyond 200 waiting", 8, func(r *rand.Rand) machine {
+	{name: "16 slots, exponential 2 s, 429 beyond 200 waiting", rate: 8, fresh: func(r *rand.Rand) machine {
 		return &slots{count: 16, mean: 2, draw: exponential(r), limit: 200}
 	}},
 }
@@ -286,12 +360,13 @@ func virtual() capacity.Config {
 
 func TestCapacityOfKnownServers(t *testing.T) {
 	seeds, all := seedsOf(1)
-	for _, s := range servers {
+	for _, s := range append(slices.Clip(servers), models()...) {
 		t.Run(s.name, func(t *testing.T) {
 			began := time.Now()
 			within, trials, load := 0, 0, time.Duration(0)
 			worst, resolution := 0.0, 0.0
 			c := virtual()
+			c.Only = s.model != nil // a model knows no closed loop
 			if !all {
 				c.Width = 0.1 // a quarter of the requests
 			}
