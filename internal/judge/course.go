@@ -119,7 +119,7 @@ type Little struct {
 const seriesBins = 500 // of the series that trends and intervals are taken from
 
 // steadiness looks at a stage that lasted so long, after a warm-up of the same load, if there was one. A steady one is to have one rate.
-func (a *account) steadiness(lasted time.Duration, open, steady bool, warm *account, warmed time.Duration) Steadiness {
+func (a *account) steadiness(lasted time.Duration, open, steady bool, waiting [][]float64, warm *account, warmed time.Duration) Steadiness {
 	s := Steadiness{
 		Completed: rateInterval(whole(a.course.completions, lasted)), Tokens: rateInterval(whole(a.course.tokens, lasted)),
 		Warmup: Warmup{DeclaredMs: float64(warmed) / 1e6},
@@ -139,6 +139,7 @@ func (a *account) steadiness(lasted time.Duration, open, steady bool, warm *acco
 		s.Warmup.SuggestedMs, s.Warmup.Steady = Some(float64(time.Duration(from)*width)/1e6), true
 	}
 	c := a.courseOf(lasted, open)
+	c.Waiting = waiting
 	stability, ok := stats.Assess(&c)
 	s.Drift = a.drift(&c, lasted)
 	if ok && open && steady {

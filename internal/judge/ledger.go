@@ -356,7 +356,7 @@ func (l *Ledger) steadiness(i int, lasted time.Duration) *Steadiness {
 	}
 	stage := &l.manifest.Stages[i]
 	oneRate := stage.RateToPerS <= 0 || math.Abs(stage.RateToPerS-stage.RatePerS) < 1e-9*stage.RatePerS
-	s := a.steadiness(lasted, stage.Kind == "open", oneRate, warm, warmed)
+	s := a.steadiness(lasted, stage.Kind == "open", oneRate, l.server.waiting(l.windows[i].start, lasted), warm, warmed)
 	gauge, known := int64(0), l.manifest.State.Complete && len(l.manifest.Loops) > 0
 	for _, loop := range l.manifest.Loops {
 		known = known && len(loop.InFlightNs) > i

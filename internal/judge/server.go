@@ -465,6 +465,26 @@ func (s *serverSide) gauges(t *BothSides, pairs []pair) {
 	t.KVUsage = kv.gauge()
 }
 
+// waiting is how many requests each server that tells said were waiting, at the looks in a window.
+func (s *serverSide) waiting(start, lasted time.Duration) (all [][]float64) {
+	if s == nil {
+		return nil
+	}
+	for _, from := range s.sources {
+		var values []float64
+		for _, look := range from.all {
+			at := moment(look.AtMs)
+			if v, told := look.Values.Values[record.Waiting]; told && at >= start && at < start+lasted {
+				values = append(values, v)
+			}
+		}
+		if len(values) > 0 {
+			all = append(all, values)
+		}
+	}
+	return all
+}
+
 // sums adds up values of a gauge.
 type sums struct {
 	n, sum, most float64

@@ -4,13 +4,13 @@ import "math"
 
 // Course is how an open stage went, in equal bins of its window.
 type Course struct {
-	Width   float64   // of a bin, seconds
-	Due     []float64 // requests that fell due in each bin, whether they were sent or not
-	Ended   []float64 // requests that ended in it, however they ended and whenever they were due
-	Waits   []Wait    // from due to the first token (or to the end, where replies come whole), in the order of due times; none if unknown
-	Waiting []float64 // requests that the server itself says are waiting, one value a bin; none if it says nothing
-	Planned int64     // requests of the stage that were due and could be sent
-	Failed  int64     // of them, how many ended otherwise than completed
+	Width   float64     // of a bin, seconds
+	Due     []float64   // requests that fell due in each bin, whether they were sent or not
+	Ended   []float64   // requests that ended in it, however they ended and whenever they were due
+	Waits   []Wait      // from due to the first token (or to the end, where replies come whole), in the order of due times; none if unknown
+	Waiting [][]float64 // of each server, how many requests it says are waiting, at looks an equal time apart; none if it says nothing
+	Planned int64       // requests of the stage that were due and could be sent
+	Failed  int64       // of them, how many ended otherwise than completed
 }
 
 // Wait is the mean wait of the requests that fell due in one bin.
@@ -101,17 +101,24 @@ type Growth struct {
 	Error float64 // its standard error
 }
 
-// leastBins is how many bins the growth of a level is told from.
-const leastBins = 50
+// The least values that the growth of a level is told from: bins of our own, and looks at a server, which are a second apart.
+const (
+	leastBins  = 50
+	leastLooks = 20
+)
 
 // Grow takes the net change of a level in each of equal bins. The error is that of Newey and West, and never below that of a line through
 // a random walk with the same steps, √(6/5·n·V): near its capacity a queue wanders, and the residuals of a line through it hide that.
 // ok is false for fewer than 50 bins.
 func Grow(net []float64) (g Growth, ok bool) {
-	n := len(net)
-	if n < leastBins {
+	if len(net) < leastBins {
 		return Growth{}, false
 	}
+	return grow(net)
+}
+
+func grow(net []float64) (g Growth, ok bool) {
+	n := len(net)
 	at, level := make([]float64, n), make([]float64, n)
 	sum := 0.0
 	for i, step := range net {
@@ -151,16 +158,23 @@ func growingWait(c *Course) Excess {
 	return Excess{line.Slope, line.Error, ok}
 }
 
-func growingQueue(waiting []float64, offered float64) Excess {
-	if len(waiting) < leastBins {
-		return Excess{}
+// growingQueue adds up what the queues of all servers grow by.
+func growingQueue(servers [][]float64, offered float64) (all Excess) {
+	for _, waiting := range servers {
+		if len(waiting) < leastLooks {
+			return Excess{}
+		}
+		steps := make([]float64, len(waiting)-1)
+		for i := range steps {
+			steps[i] = waiting[i+1] - waiting[i]
+		}
+		g, ok := grow(steps)
+		if !ok {
+			return Excess{}
+		}
+		all = Excess{all.Value + g.Total/offered, math.Hypot(all.Error, g.Error/offered), true}
 	}
-	steps := make([]float64, len(waiting)-1)
-	for i := range steps {
-		steps[i] = waiting[i+1] - waiting[i]
-	}
-	g, ok := Grow(steps)
-	return Excess{g.Total / offered, g.Error / offered, ok}
+	return all
 }
 
 // Resolution is the least overload that this stage tells from none, as a share of the load, with 1 % false alarms and 90 % power:

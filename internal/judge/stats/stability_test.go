@@ -155,9 +155,11 @@ func TestStabilityWeighsEachSign(t *testing.T) {
 		return c
 	}
 	queueing := func(c *Course, step float64) *Course {
-		for i := range c.Due {
-			c.Waiting = append(c.Waiting, step*float64(i))
+		var looks []float64
+		for i := range 20 {
+			looks = append(looks, step*float64(i))
 		}
+		c.Waiting = [][]float64{make([]float64, 20), looks} // of two servers, only one's grows
 		return c
 	}
 	failing := func(c *Course, n int64) *Course { c.Failed = n; return c }
@@ -171,7 +173,8 @@ func TestStabilityWeighsEachSign(t *testing.T) {
 		"a tenth stands":         {even(100, 10, 9), Overloaded, "the backlog grows"},
 		"a fiftieth stands":      {even(100, 100, 98), Stable, ""},
 		"waits grow":             {rising(even(100, 10, 10), 0.1), Unclear, "the backlog stands, but waits grow"},
-		"the queue grows":        {queueing(even(100, 10, 10), 1), Unclear, "the backlog stands, but the server's queue grows"},
+		"the queue grows":        {queueing(even(100, 10, 10), 5), Unclear, "the backlog stands, but the server's queue grows"},
+		"the queue grows a bit":  {queueing(even(100, 10, 10), 0.5), Stable, ""},
 		"a tenth fails":          {failing(even(100, 10, 10), 100), Overloaded, "requests fail"},
 		"a few fail":             {failing(even(100, 1, 1), 2), Unclear, "some requests fail"},
 		"one in a thousand":      {failing(even(100, 10, 10), 1), Stable, ""},
