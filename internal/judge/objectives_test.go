@@ -193,6 +193,40 @@ func TestFailuresCountAgainstObjectivesOfAll(t *testing.T) {
 	}
 }
 
+// A fifth of the requests are given up after 2 s, in which they got one token and stalled, or none.
+func TestWhatWasGivenUpCountsUntilThen(t *testing.T) {
+	givenUp := func(tokens int) func(*record.Exchange) *record.Exchange {
+		return func(x *record.Exchange) *record.Exchange {
+			if x.Index*7919%1000 < 200 {
+				x.Outcome, x.Usage, x.Events = record.TimedOut, record.Usage{}, x.Events[:tokens]
+				if tokens > 1 {
+					x.Events[1].KernelAt += 1500 * time.Millisecond
+				}
+				x.End = record.At(x.Due + 2*time.Second)
+			}
+			return x
+		}
+	}
+	for _, tt := range []struct {
+		objective string
+		tokens    int
+		want      judge.Result
+	}{
+		{"stall.p90<1s", 2, judge.Missed},
+		{"stall.p90<1s", 0, judge.Missed}, // nobody's, and not as the others'
+		{"stall.p70<1s", 2, judge.Met},
+		{"first_event.p90<1s", 2, judge.Met}, // it had come
+		{"first_event.p90<1s", 0, judge.Missed},
+		{"first_answer.p90<3s", 0, judge.CannotTell},
+		{"tpot.p90<1s", 2, judge.Missed}, // nobody's
+	} {
+		o := objectives(t, fmt.Sprintf(`{"slo":[%q]}`, tt.objective), givenUp(tt.tokens))
+		if got := o.Together; len(got) != 1 || got[0].Result != tt.want {
+			t.Errorf("%s, given up after %d tokens: got %+v, want %s", tt.objective, tt.tokens, got, tt.want)
+		}
+	}
+}
+
 // A quantile that an objective looks at is the one of all_planned.
 func TestObjectivesAreOnTheQuantilesOfAllPlanned(t *testing.T) {
 	s := summarize(t, asking(`{"slo":["ttft.p99<1s","e2e_from_due.p95<1s"]}`), requests(someSlow(func(i int64) bool { return i%13 == 0 })))

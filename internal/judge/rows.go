@@ -169,8 +169,9 @@ func (s rows) cohort(which selection, m latency) (c *stats.Cohort, ok bool) {
 	return c, ok
 }
 
-// addColumn puts request i into c by a metric that is a column, and reports whether it has a value. One that was given up has stalled for
-// as long as it is known to have; nobody knows its time per token, so that it counts as one without.
+// addColumn puts request i into c by a metric that is a column, and reports whether it has a value. One that was given up had waited for its
+// first event until then. Of what lies between its tokens nobody knows how it would have gone on: it counts as one without a value, since to
+// leave it out would take the others' for its.
 func (p *page) addColumn(c *stats.Cohort, i int, m latency) bool {
 	v := p.stands.values[m.column-1][i]
 	switch {
@@ -179,8 +180,6 @@ func (p *page) addColumn(c *stats.Cohort, i int, m latency) bool {
 	case p.as[i] == completed, m.first && v != none && p.as[i] != failed:
 		c.Complete(v)
 		return true
-	case p.as[i] == censored && m.name == measure.Stall:
-		c.Censor(max(v, 0))
 	case p.as[i] == censored && m.first:
 		c.Censor(max(p.end[i]-p.slip[i], 0))
 	default:

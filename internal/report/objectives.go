@@ -35,6 +35,9 @@ func writeObjectives(b *bytes.Buffer, s *judge.Summary) {
 		}
 		wrap(b, "  ", text)
 	}
+	if o.Unsure > 0 {
+		wrap(b, "  ", fmt.Sprintf("unsure %d of %d: they would, or would not, be good with times at the ends of their bounds, since several events came in one read", o.Unsure, o.Planned))
+	}
 	for i := range s.Stages {
 		writeTogether(b, &s.Stages[i])
 	}

@@ -178,6 +178,17 @@ func TestTextOfARunWithObjectives(t *testing.T) {
 	golden(t, "objectives.txt", text(t, summarize(t, m, all)))
 }
 
+func TestTextSaysHowManyRequestsAreUnsure(t *testing.T) {
+	m, all := manifest(), exchanges()
+	m.Spec = json.RawMessage(`{"slo":["ttft<40ms"]}`)
+	for _, x := range all[100:107] {
+		x.Events[0].Flags |= record.FlagMerged
+	}
+	if got := text(t, summarize(t, m, all)); !bytes.Contains(got, []byte("\n  unsure 7 of 1200: ")) {
+		t.Errorf("want 7 unsure in\n%s", got)
+	}
+}
+
 func TestTextOfARunWithoutRecords(t *testing.T) {
 	golden(t, "empty.txt", text(t, summarize(t, manifest(), nil)))
 }
