@@ -35,8 +35,14 @@ type asked struct {
 			Block int64 `json:"block"`
 		} `json:"prefix"`
 		Images struct {
-			Count int `json:"count"`
+			Count any `json:"count"` // a number or a distribution; so are those below
 		} `json:"images"`
+		Videos struct {
+			Count any `json:"count"`
+		} `json:"videos"`
+		Audio struct {
+			Count any `json:"count"`
+		} `json:"audio"`
 		Dataset struct {
 			File   string `json:"file"`
 			Preset string `json:"preset"`
@@ -162,8 +168,8 @@ func (a *asked) unsure() string {
 		return "the plan counts words, not the model's tokens (workload.text, workload.tokenizer)"
 	case w.Tokenizer == "embedded":
 		return "the plan counts in the embedded tokenizer, which is no model's (workload.tokenizer)"
-	case w.Images.Count > 0:
-		return "pictures count as well, as the server has it"
+	case w.Images.Count != nil || w.Videos.Count != nil || w.Audio.Count != nil:
+		return "pictures, videos and sounds count as well, as the server has it"
 	case w.Trace.File != "":
 		return "a recording may have messages, with templates of the server's around them"
 	}

@@ -26,7 +26,7 @@ type content struct {
 	ids         *tokenizer.IDs
 	sharedIDs   *tokenizer.IDs
 	nonce       wording // before the prompts of a data set
-	pictures    workload.Pictures
+	beside      *gallery
 
 	row     int    // of the trace or the data set
 	again   uint64 // how often the recorded session has been used before
@@ -44,7 +44,7 @@ type content struct {
 	at     Request
 	system []byte
 	tokens []uint32
-	images []Image
+	media  []Medium
 	talk   []Message
 }
 
@@ -106,9 +106,7 @@ func (m *material) content(seed uint64) *content {
 	default:
 		c.own, c.shared = c.nonce, plainWords{workload.NewText(other)}
 	}
-	i := m.work.Images
-	c.pictures = workload.Pictures{Width: i.Width, Height: i.Height, JPEG: i.Format == "jpeg"}
-	c.pictures.Seed(seed)
+	c.beside = newGallery(&m.work, seed)
 	return c
 }
 
@@ -264,23 +262,19 @@ func (c *content) prove(r *Request, size, besides int) error {
 // say puts the text into the request, as a conversation where more than a text belongs to it.
 func (c *content) say(r *Request) error {
 	text := textOf(c.text)
-	n := c.m.work.Images.Count
-	if len(c.system) == 0 && n == 0 && !c.m.turns {
+	if len(c.system) == 0 && len(c.beside.kinds) == 0 && !c.m.turns {
 		r.Prompt = text
 		return nil
 	}
-	c.talk, c.images = c.talk[:0], c.images[:0]
+	media, err := c.beside.append(c.media[:0], r.Index)
+	if err != nil {
+		return err
+	}
+	c.talk, c.media = c.talk[:0], media
 	if len(c.system) > 0 {
 		c.talk = append(c.talk, Message{Role: "system", Text: textOf(c.system)})
 	}
-	for i := range n {
-		file, err := c.pictures.Draw(uint64(r.Index)*64 + uint64(i))
-		if err != nil {
-			return err
-		}
-		c.images = append(c.images, Image{MediaType: c.pictures.MediaType(), Bytes: file})
-	}
-	c.talk = append(c.talk, Message{Role: "user", Text: text, Images: c.images, First: c.m.work.Images.Place == PlaceBefore})
+	c.talk = append(c.talk, Message{Role: "user", Text: text, Media: media})
 	r.Messages = c.talk
 	return nil
 }

@@ -26,7 +26,7 @@ func (saying) AppendBody(dst []byte, r *plan.Request) []byte {
 	dst = fmt.Appendf(dst, "%s|%v|%s|%s|%s|", r.Prompt, r.PromptIDs, r.Model, r.CacheSalt, r.Tools)
 	for _, m := range r.Messages {
 		dst = fmt.Appendf(dst, "%s:%s", m.Role, m.Text)
-		for _, i := range m.Images {
+		for _, i := range m.Media {
 			dst = base64.StdEncoding.AppendEncode(dst, i.Bytes)
 		}
 	}
@@ -44,7 +44,7 @@ func made(t *testing.T, p *plan.Plan) (requests []plan.Request) {
 		c.PromptIDs = append([]uint32(nil), r.PromptIDs...)
 		c.Messages = nil
 		for _, m := range r.Messages {
-			c.Messages = append(c.Messages, plan.Message{Role: m.Role, Text: strings.Clone(m.Text), Images: append([]plan.Image(nil), m.Images...), First: m.First})
+			c.Messages = append(c.Messages, plan.Message{Role: m.Role, Text: strings.Clone(m.Text), Media: append([]plan.Medium(nil), m.Media...)})
 		}
 		requests = append(requests, c)
 	}
@@ -231,13 +231,13 @@ func TestImagesHaveTheirSizeAndDiffer(t *testing.T) {
 	for _, format := range []string{"png", "jpeg"} {
 		seen := map[string]bool{}
 		for _, r := range made(t, asked(t, 3, func(w *plan.Workload) {
-			w.Images = plan.Images{Count: 2, Width: 50, Height: 30, Format: format, Place: plan.PlaceBefore}
+			w.Images = plan.Images{Count: "2", Width: 50, Height: 30, Format: format, Place: plan.PlaceBefore}
 		})) {
 			last := r.Messages[len(r.Messages)-1]
-			if len(last.Images) != 2 || last.Text == "" || !last.First {
-				t.Fatalf("%s: got %d images beside %q", format, len(last.Images), last.Text)
+			if len(last.Media) != 2 || last.Text == "" || !last.Media[0].First {
+				t.Fatalf("%s: got %d images beside %q", format, len(last.Media), last.Text)
 			}
-			for _, i := range last.Images {
+			for _, i := range last.Media {
 				c, name, err := image.DecodeConfig(strings.NewReader(string(i.Bytes)))
 				if err != nil || name != format || c.Width != 50 || c.Height != 30 || i.MediaType != "image/"+format {
 					t.Errorf("got %s of %d×%d, %s, %v", name, c.Width, c.Height, i.MediaType, err)
@@ -430,7 +430,7 @@ func TestIDsCoverTheWorkload(t *testing.T) {
 		"prefix":   func(w *plan.Workload) { w.Prefix.Groups, w.Prefix.Tokens = 2, 16 },
 		"classes":  func(w *plan.Workload) { w.Classes = []plan.Class{{Name: "a"}, {Name: "b"}} },
 		"other":    func(w *plan.Workload) { w.Classes = []plan.Class{{Name: "a"}, {Name: "c"}} },
-		"images":   func(w *plan.Workload) { w.Images.Count = 1 },
+		"images":   func(w *plan.Workload) { w.Images.Count = "1" },
 		"data set": func(w *plan.Workload) { w.Dataset.File = "dataset/testdata/lines.txt" },
 		"none":     func(w *plan.Workload) {},
 	}

@@ -341,7 +341,9 @@ workload:
   system_tokens: 40
   prefix: {groups: 10, tokens: 64, zipf: 1.1, block: 32}
   tools: tools.json
-  images: {count: 2, width: 64, height: 48, format: jpeg, place: before}
+  images: {count: 2, width: 64, height: 48, format: jpeg, place: before, sizes: "8x8*2 9x9"}
+  videos: {count: 1, sizes: 16x16, frames: 3, place: before}
+  audio: {count: "uniform(1,2)", lengths: "1s*2 3s", place: before}
   classes:
     - {name: gold, weight: 0.5, model: lora-1, input_tokens: "uniform(1,9)", prefix_groups: 2, prefix_tokens: 96}
     - {name: rest, output_tokens: 7}
@@ -409,6 +411,7 @@ func TestEveryFieldOfTheSpecHasAKey(t *testing.T) {
 	short := map[string]bool{"Rate": true, "Concurrency": true, "MaxInFlight": true, "Requests": true, "Duration": true}
 	for _, section := range []any{
 		s.Target, s.Load, s.Workload, s.Client, s.Load.Stages[0], s.Target.Template, s.Workload.Prefix, s.Workload.Images,
+		s.Workload.Videos, s.Workload.Audio,
 		trace.Workload.Trace, data.Workload.Dataset, s.Workload.Classes[0],
 	} {
 		v := reflect.ValueOf(section)

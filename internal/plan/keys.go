@@ -352,8 +352,9 @@ var specKeys = []key[Spec]{
 		about: "File with the definitions of tools that each request has: a JSON array in OpenAI's form.",
 	},
 	{
-		name: "workload.images.count", field: func(s *Spec) any { return &s.Workload.Images.Count }, loose: true, least: 1, most: 64,
-		about: "Pictures beside each prompt, each of squares in colours of its own.",
+		name: "workload.images.count", field: func(s *Spec) any { return &s.Workload.Images.Count }, loose: true,
+		rule:  func(s Spec) (reason, hint string) { return mediaFault(s.Workload.Images.Count) },
+		about: "Pictures beside each prompt, each of squares in colours of its own: a number of at most 64, or a distribution, written as input_tokens.",
 	},
 	{
 		name: "workload.images.width", field: func(s *Spec) any { return &s.Workload.Images.Width }, least: 1, most: 8192,
@@ -370,6 +371,46 @@ var specKeys = []key[Spec]{
 	{
 		name: "workload.images.place", field: func(s *Spec) any { return &s.Workload.Images.Place }, oneOf: []string{PlaceBefore, PlaceBehind},
 		about: "Whether they stand before the text or behind it, where the endpoint leaves that open (openai-chat).",
+	},
+	{
+		name: "workload.images.sizes", field: func(s *Spec) any { return &s.Workload.Images.Sizes }, loose: true,
+		rule:  func(s Spec) (reason, hint string) { return sizesFault(s.Workload.Images.Sizes) },
+		about: "Sizes that are drawn from, with weights, in place of width and height: \"1920x1080*3 640x640\".",
+	},
+	{
+		name: "workload.videos.count", field: func(s *Spec) any { return &s.Workload.Videos.Count }, loose: true,
+		rule:  func(s Spec) (reason, hint string) { return mediaFault(s.Workload.Videos.Count) },
+		about: "Videos beside each prompt (openai-chat): MP4 of JPEG frames, 24 a second; a number of at most 64, or a distribution. There are four of each size.",
+	},
+	{
+		name: "workload.videos.sizes", field: func(s *Spec) any { return &s.Workload.Videos.Sizes },
+		rule:  func(s Spec) (reason, hint string) { return sizesFault(s.Workload.Videos.Sizes) },
+		about: "Their sizes, with weights if there are several: \"1280x720*3 640x360\".",
+	},
+	{
+		name: "workload.videos.frames", field: func(s *Spec) any { return &s.Workload.Videos.Frames }, least: 1, most: 4096,
+		about: "Their frames.",
+	},
+	{
+		name: "workload.videos.place", field: func(s *Spec) any { return &s.Workload.Videos.Place }, oneOf: []string{PlaceBefore, PlaceBehind},
+		about: "Whether they stand before the text or behind it.",
+	},
+	{
+		name: "workload.audio.count", field: func(s *Spec) any { return &s.Workload.Audio.Count }, loose: true,
+		rule:  func(s Spec) (reason, hint string) { return mediaFault(s.Workload.Audio.Count) },
+		about: "Sounds beside each prompt (openai-chat): WAV of faint noise, 16 kHz; a number of at most 64, or a distribution.",
+	},
+	{
+		name: "workload.audio.lengths", field: func(s *Spec) any { return &s.Workload.Audio.Lengths },
+		rule: func(s Spec) (reason, hint string) {
+			_, err := workload.ParseSpans(s.Workload.Audio.Lengths)
+			return textOfError(err), "write 5s, or 5s*3 30s"
+		},
+		about: "How long they are, with weights if there are several: \"5s*3 30s\".",
+	},
+	{
+		name: "workload.audio.place", field: func(s *Spec) any { return &s.Workload.Audio.Place }, oneOf: []string{PlaceBefore, PlaceBehind},
+		about: "Whether they stand before the text or behind it.",
 	},
 	{
 		name: "workload.dataset.file", field: func(s *Spec) any { return &s.Workload.Dataset.File }, loose: true,

@@ -37,6 +37,8 @@ var sectionTexts = map[string]string{
 	"workload.prefix":       "What prompts have in common.",
 	"workload.conversation": "Requests that are turns of sessions.",
 	"workload.images":       "Pictures beside the prompt.",
+	"workload.videos":       "Videos beside the prompt.",
+	"workload.audio":        "Sounds beside the prompt.",
 	"workload.dataset":      "Conversations and prompts from a file.",
 	"workload.trace":        "A recording of real load.",
 	"client":                "How this machine carries the plan out.",

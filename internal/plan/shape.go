@@ -157,7 +157,7 @@ func (c *workloadCheck) text() {
 		c.fault("workload.chat_template", "needs workload.tokenizer, and workload.text markov, corpus or random", "")
 	}
 	if w.Text == TextIDs {
-		c.excludes("workload.text ids", "workload.system_tokens", "workload.images.count", "workload.conversation.system_tokens")
+		c.excludes("workload.text ids", "workload.system_tokens", "workload.images.count", "workload.videos.count", "workload.audio.count", "workload.conversation.system_tokens")
 	}
 	if p := w.Prefix; (p.Groups > 0) != (p.Tokens > 0) {
 		c.fault("workload.prefix", "needs both groups and tokens", "")
@@ -206,10 +206,10 @@ func (c *workloadCheck) sources() {
 		"workload.system_tokens", "workload.conversation.system_tokens", "workload.prefix.groups", "workload.classes", "workload.text_file", "workload.chat_template",
 	}
 	if w.Dataset.File != "" {
-		c.excludes("workload.dataset.file", append(synthetic, "workload.trace.file", "workload.images.count")...)
+		c.excludes("workload.dataset.file", append(synthetic, "workload.trace.file", "workload.images.count", "workload.videos.count", "workload.audio.count")...)
 	}
 	if w.Trace.File != "" {
-		c.excludes("workload.trace.file", append(synthetic, "workload.images.count")...)
+		c.excludes("workload.trace.file", append(synthetic, "workload.images.count", "workload.videos.count", "workload.audio.count")...)
 	}
 	c.needs("workload.dataset.file", w.Dataset.File != "", "workload.dataset.format", "workload.dataset.preset", "workload.dataset.columns", "workload.dataset.template")
 	c.needs("workload.trace.file", w.Trace.File != "", "workload.trace.format", "workload.trace.scale", "workload.trace.thin",
@@ -298,7 +298,9 @@ func (s Spec) Needs(has Features) (faults Faults) {
 	need(w.Text == TextIDs, has.PromptIDs, "workload.text", "token ids as a prompt")
 	need(w.Trace.Models != "", has.Model, "workload.trace.models", "a model in each request")
 	need(w.Tools != "", has.Tools, "workload.tools", "tools")
-	need(w.Images.Count > 0, has.Images, "workload.images.count", "images")
+	need(w.Images.Count != "", has.Images, "workload.images.count", "images")
+	need(w.Videos.Count != "", has.Videos, "workload.videos.count", "videos")
+	need(w.Audio.Count != "", has.Audio, "workload.audio.count", "sounds")
 	need(w.Cache == CacheSalted, has.CacheSalt, "workload.cache", "a cache salt")
 	need(w.SystemTokens > 0, has.Messages, "workload.system_tokens", "conversations")
 	need(w.Conversation.SystemTokens != "", has.Messages, "workload.conversation.system_tokens", "conversations")

@@ -187,6 +187,8 @@ type Workload struct {
 	Tools        string `yaml:"tools"` // file
 
 	Images  Images  `yaml:"images"`
+	Videos  Videos  `yaml:"videos"`
+	Audio   Audio   `yaml:"audio"`
 	Dataset Dataset `yaml:"dataset"`
 	Trace   Trace   `yaml:"trace"`
 	Classes []Class `yaml:"classes"`
@@ -206,11 +208,27 @@ type Prefix struct {
 
 // Images are pictures beside a prompt.
 type Images struct {
-	Count  int    `yaml:"count"`
-	Width  int    `yaml:"width"` // pixels
-	Height int    `yaml:"height"`
-	Format string `yaml:"format"` // png or jpeg
-	Place  string `yaml:"place"`  // before or behind the text
+	Count  Lengths `yaml:"count"` // of a prompt; empty for none
+	Width  int     `yaml:"width"` // pixels
+	Height int     `yaml:"height"`
+	Format string  `yaml:"format"` // png or jpeg
+	Place  string  `yaml:"place"`  // before or behind the text
+	Sizes  string  `yaml:"sizes"`  // "1920x1080*3 640x640", drawn by weight; empty for width and height
+}
+
+// Videos are films beside a prompt.
+type Videos struct {
+	Count  Lengths `yaml:"count"`
+	Sizes  string  `yaml:"sizes"` // as those of images
+	Frames int     `yaml:"frames"`
+	Place  string  `yaml:"place"`
+}
+
+// Audio is sounds beside a prompt.
+type Audio struct {
+	Count   Lengths `yaml:"count"`
+	Lengths string  `yaml:"lengths"` // "5s*3 30s", drawn by weight
+	Place   string  `yaml:"place"`
 }
 
 // Dataset is a file of conversations and prompts, and which of them are used.
@@ -281,6 +299,7 @@ func Defaults() Spec {
 		Workload: Workload{
 			InputTokens: "128", OutputTokens: "32", Sampling: SamplingGreedy, TopP: 1, Text: TextWords, Cache: CacheAsIs,
 			Prefix: Prefix{Block: 16}, Images: Images{Width: 512, Height: 512, Format: "png", Place: PlaceBehind},
+			Videos: Videos{Sizes: "640x360", Frames: 24, Place: PlaceBehind}, Audio: Audio{Lengths: "5s", Place: PlaceBehind},
 			Dataset: Dataset{Turns: "whole", Order: "file", Output: OutputRecorded}, Conversation: Conversation{Turns: "1", History: HistoryLive},
 		},
 		Client:        Client{Engine: EngineAuto},

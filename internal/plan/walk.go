@@ -56,16 +56,16 @@ type Request struct {
 
 // Message is one turn of a conversation.
 type Message struct {
-	Role   string // system, user or assistant
-	Text   string
-	Images []Image // beside the text
-	First  bool    // they stand before it, where the endpoint leaves that open
+	Role  string // system, user or assistant
+	Text  string
+	Media []Medium // beside the text
 }
 
-// Image is a picture that is sent within the body.
-type Image struct {
-	MediaType string // image/png or image/jpeg
+// Medium is a picture, a video or a sound that is sent within the body.
+type Medium struct {
+	MediaType string // image/png, image/jpeg, video/mp4 or audio/wav
 	Bytes     []byte // the encoded file
+	First     bool   // it stands before the text, where the endpoint leaves that open
 }
 
 // Features are what an endpoint has words for in a Request, besides a prompt as text and the asked length of the answer.
@@ -75,6 +75,8 @@ type Features struct {
 	PromptIDs bool // token ids in place of text
 	Messages  bool // conversations, though perhaps in plain form, as one text
 	Images    bool // beside the text of a message
+	Videos    bool
+	Audio     bool
 	Tools     bool
 	CacheSalt bool
 	Sampling  bool // temperature and top_p, in every body

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/base64"
+	"strings"
 
 	"tare/internal/plan"
 )
@@ -46,8 +47,8 @@ func appendMessages(dst []byte, r *plan.Request, images bool) []byte {
 	dst = append(dst, '[')
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		if dst = separated(dst, i); images && len(m.Images) > 0 {
-			dst = appendOpenAIImages(dst, m)
+		if dst = separated(dst, i); images && len(m.Media) > 0 {
+			dst = appendOpenAIParts(dst, m)
 		} else {
 			dst = appendMessage(dst, m)
 		}
@@ -60,26 +61,35 @@ func appendMessage(dst []byte, m *plan.Message) []byte {
 	return append(appendString(dst, m.Text), '}')
 }
 
-// appendOpenAIImages writes a message as parts: its text, if it has any, and its images.
-func appendOpenAIImages(dst []byte, m *plan.Message) []byte {
+// appendOpenAIParts writes a message as parts: its text, if it has any, and what is beside it, before the text or behind.
+func appendOpenAIParts(dst []byte, m *plan.Message) []byte {
 	dst = append(appendString(append(dst, `{"role":`...), m.Role), `,"content":[`...)
-	text := func() {
-		if m.Text != "" {
-			dst = append(appendString(append(dst, `{"type":"text","text":`...), m.Text), `},`...)
+	media := func(first bool) {
+		for i := range m.Media {
+			if m.Media[i].First == first {
+				dst = append(appendOpenAIMedium(dst, &m.Media[i]), ',')
+			}
 		}
 	}
-	if !m.First {
-		text()
+	media(true)
+	if m.Text != "" {
+		dst = append(appendString(append(dst, `{"type":"text","text":`...), m.Text), `},`...)
 	}
-	for i := range m.Images {
-		dst = append(append(dst, `{"type":"image_url","image_url":{"url":"data:`...), m.Images[i].MediaType...)
-		dst = append(dst, `;base64,`...)
-		dst = append(base64.StdEncoding.AppendEncode(dst, m.Images[i].Bytes), `"}},`...)
-	}
-	if m.First {
-		text()
-	}
+	media(false)
 	return append(dst[:len(dst)-1], `]}`...) // without the last comma
+}
+
+// appendOpenAIMedium writes a picture or a video as a data URL, which is how vLLM and SGLang take videos too, and a sound by its format.
+func appendOpenAIMedium(dst []byte, m *plan.Medium) []byte {
+	kind, format, _ := strings.Cut(m.MediaType, "/")
+	if kind == "audio" {
+		dst = append(dst, `{"type":"input_audio","input_audio":{"data":"`...)
+		dst = append(base64.StdEncoding.AppendEncode(dst, m.Bytes), `","format":`...)
+		return append(appendString(dst, format), `}}`...)
+	}
+	dst = append(append(append(dst, `{"type":"`...), kind...), `_url","`...)
+	dst = append(append(append(dst, kind...), `_url":{"url":"data:`...), m.MediaType...)
+	return append(base64.StdEncoding.AppendEncode(append(dst, `;base64,`...), m.Bytes), `"}}`...)
 }
 
 func appendResponsesInput(dst []byte, r *plan.Request) []byte {
@@ -106,14 +116,14 @@ func appendAnthropicMessages(dst []byte, r *plan.Request) []byte {
 
 // appendAnthropicMessage puts images before the text, as the server's makers advise.
 func appendAnthropicMessage(dst []byte, m *plan.Message) []byte {
-	if len(m.Images) == 0 {
+	if len(m.Media) == 0 {
 		return appendMessage(dst, m)
 	}
 	dst = append(appendString(append(dst, `{"role":`...), m.Role), `,"content":[`...)
-	for i := range m.Images {
+	for i := range m.Media {
 		dst = append(separated(dst, i), `{"type":"image","source":{"type":"base64","media_type":`...)
-		dst = append(appendString(dst, m.Images[i].MediaType), `,"data":"`...)
-		dst = append(base64.StdEncoding.AppendEncode(dst, m.Images[i].Bytes), `"}}`...)
+		dst = append(appendString(dst, m.Media[i].MediaType), `,"data":"`...)
+		dst = append(base64.StdEncoding.AppendEncode(dst, m.Media[i].Bytes), `"}}`...)
 	}
 	if m.Text != "" {
 		dst = append(appendString(append(dst, `,{"type":"text","text":`...), m.Text), '}')
@@ -143,13 +153,13 @@ func appendGeminiContent(dst []byte, m *plan.Message) []byte {
 		role = "model"
 	}
 	dst = append(appendString(append(dst, `{"role":`...), role), `,"parts":[`...)
-	for i := range m.Images {
+	for i := range m.Media {
 		dst = append(separated(dst, i), `{"inlineData":{"mimeType":`...)
-		dst = append(appendString(dst, m.Images[i].MediaType), `,"data":"`...)
-		dst = append(base64.StdEncoding.AppendEncode(dst, m.Images[i].Bytes), `"}}`...)
+		dst = append(appendString(dst, m.Media[i].MediaType), `,"data":"`...)
+		dst = append(base64.StdEncoding.AppendEncode(dst, m.Media[i].Bytes), `"}}`...)
 	}
-	if m.Text != "" || len(m.Images) == 0 {
-		dst = append(separated(dst, len(m.Images)), `{"text":`...)
+	if m.Text != "" || len(m.Media) == 0 {
+		dst = append(separated(dst, len(m.Media)), `{"text":`...)
 		dst = append(appendString(dst, m.Text), '}')
 	}
 	return append(dst, `]}`...)

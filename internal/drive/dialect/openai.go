@@ -9,7 +9,7 @@ func newOpenAI(o Options, chat bool) *endpoint {
 	if chat {
 		path, question, tools = "/v1/chat/completions", part{`,"messages":`, openAIMessages}, part{`,"tools":`, openAITools}
 	}
-	accepts.PromptIDs, accepts.Images, accepts.Tools = !chat, chat, chat
+	accepts.PromptIDs, accepts.Images, accepts.Videos, accepts.Audio, accepts.Tools = !chat, chat, chat, chat, chat
 	if chat && o.MaxCompletionTokens {
 		limit = `,"max_completion_tokens":`
 	}

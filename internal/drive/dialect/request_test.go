@@ -26,8 +26,9 @@ func TestARequestIsWrittenInEachEndpointsWords(t *testing.T) {
 	media, file := picture()
 	coded := base64.StdEncoding.EncodeToString(file)
 	talk := []plan.Message{{Role: "system", Text: "Be \"brief\"."}, {Role: "user", Text: "a"}, {Role: "assistant", Text: "b\n"}, {Role: "user", Text: "ö"}}
-	look := []plan.Message{{Role: "user", Text: "What?", Images: []plan.Image{{MediaType: media, Bytes: file}, {MediaType: "image/jpeg", Bytes: []byte{0xff}}}}}
-	mute := []plan.Message{{Role: "user", Images: []plan.Image{{MediaType: media, Bytes: file}}}}
+	look := []plan.Message{{Role: "user", Text: "What?", Media: []plan.Medium{{MediaType: media, Bytes: file}, {MediaType: "image/jpeg", Bytes: []byte{0xff}}}}}
+	film := []plan.Message{{Role: "user", Text: "What?", Media: []plan.Medium{{MediaType: "audio/wav", Bytes: []byte{0xff}}, {MediaType: "video/mp4", Bytes: []byte{0xff}, First: true}}}}
+	mute := []plan.Message{{Role: "user", Media: []plan.Medium{{MediaType: media, Bytes: file}}}}
 	const plain = `"system: Be \"brief\".\n\nuser: a\n\nassistant: b\n\n\nuser: ö\n\nassistant:"`
 	const openAI = `[{"role":"system","content":"Be \"brief\"."},{"role":"user","content":"a"},{"role":"assistant","content":"b\n"},{"role":"user","content":"ö"}]`
 	for _, c := range []struct {
@@ -38,6 +39,7 @@ func TestARequestIsWrittenInEachEndpointsWords(t *testing.T) {
 	}{
 		{"openai-chat", plan.Request{Messages: talk}, "messages", openAI},
 		{"openai-chat", plan.Request{Messages: look}, "messages", `[{"role":"user","content":[{"type":"text","text":"What?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + coded + `"}},{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,/w=="}}]}]`},
+		{"openai-chat", plan.Request{Messages: film}, "messages", `[{"role":"user","content":[{"type":"video_url","video_url":{"url":"data:video/mp4;base64,/w=="}},{"type":"text","text":"What?"},{"type":"input_audio","input_audio":{"data":"/w==","format":"wav"}}]}]`},
 		{"openai-chat", plan.Request{Messages: mute}, "messages", `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + coded + `"}}]}]`},
 		{"openai-chat", plan.Request{Prompt: "a", Tools: weather}, "tools", string(weather)},
 		{"openai-chat", plan.Request{Prompt: "a"}, "tools", ""},
@@ -133,7 +135,7 @@ func TestWhatAnEndpointAcceptsIsInItsBody(t *testing.T) {
 			{"model", f.Model, plan.Request{Model: "mark-1"}, "mark-1"},
 			{"token ids", f.PromptIDs, plan.Request{PromptIDs: []uint32{77123}}, "77123"},
 			{"messages", f.Messages, plan.Request{Messages: []plan.Message{{Role: "user", Text: "mark-2"}}}, "mark-2"},
-			{"images", f.Images, plan.Request{Messages: []plan.Message{{Role: "user", Text: "x", Images: []plan.Image{{MediaType: media, Bytes: []byte("mark-3")}}}}}, base64.StdEncoding.EncodeToString([]byte("mark-3"))},
+			{"images", f.Images, plan.Request{Messages: []plan.Message{{Role: "user", Text: "x", Media: []plan.Medium{{MediaType: media, Bytes: []byte("mark-3")}}}}}, base64.StdEncoding.EncodeToString([]byte("mark-3"))},
 			{"tools", f.Tools, plan.Request{Tools: []byte(`[{"type":"function","function":{"name":"mark-4"}}]`)}, "mark-4"},
 			{"sampling", f.Sampling, plan.Request{}, "0.5"},
 			{"cache salt", f.CacheSalt, plan.Request{CacheSalt: "mark-5"}, "mark-5"},
@@ -165,7 +167,7 @@ func TestWritingAnyRequestAllocatesNothing(t *testing.T) {
 	media, file := picture()
 	q := plan.Request{
 		Model: "lora-1", PromptIDs: []uint32{1, 2, 3}, Tools: weather, CacheSalt: "s", OutputTokens: 5, Prioritized: true, Priority: 3,
-		Messages: []plan.Message{{Role: "system", Text: "x"}, {Role: "user", Text: "a", Images: []plan.Image{{MediaType: media, Bytes: file}}}},
+		Messages: []plan.Message{{Role: "system", Text: "x"}, {Role: "user", Text: "a", Media: []plan.Medium{{MediaType: media, Bytes: file}}}},
 	}
 	for _, endpoint := range plan.Endpoints() {
 		d, body := speak(t, endpoint, dialect.Options{Model: "m"}), make([]byte, 0, 1<<16)

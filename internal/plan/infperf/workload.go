@@ -55,6 +55,7 @@ func (c *converter) unused(kind string) {
 		{"otel_trace_replay", []string{"otel_trace_replay"}},
 		{"weka_trace_replay", []string{"weka_trace_replay"}},
 		{"visionarena", []string{"visionarena"}},
+		{"multimodal", []string{"synthetic"}},
 	} {
 		if n := c.get("data." + k.name); !n.idle() && kind != "" && !slices.Contains(k.types, kind) {
 			c.note(n, "data."+k.name, "has no effect with data.type "+kind)
@@ -70,6 +71,9 @@ func (c *converter) synthetic(kind string) {
 	} else {
 		c.needed("workload.input_tokens", "data.input_distribution")
 		c.needed("workload.output_tokens", "data.output_distribution")
+	}
+	if n := c.get("data.multimodal"); kind == "synthetic" && !n.idle() {
+		c.media(n)
 	}
 	text := map[string]string{"random": "random", "synthetic": "corpus"}[kind]
 	if c.words(text); kind == "synthetic" && c.tokenizer() != "" {
@@ -253,7 +257,7 @@ func (c *converter) pictures() {
 		count = n.text
 	}
 	c.set("workload.images.count", count, c.get(section+".max_images_per_request"))
-	c.place(section + ".insertion_point")
+	c.place("workload.images.place", section+".insertion_point")
 	c.set("workload.input_tokens", "64", c.get("data.type"))
 	c.set("workload.output_tokens", "30", c.get("data.type"))
 	if c.text("api.type", "completion") == "completion" {
@@ -263,8 +267,8 @@ func (c *converter) pictures() {
 	c.words("random")
 }
 
-// place says where pictures stand; anywhere there, before or behind the text here.
-func (c *converter) place(path string) {
+// place says where media stand; anywhere there, before or behind the text here.
+func (c *converter) place(key, path string) {
 	n := c.get(path)
 	at, ok := n.number()
 	switch {
@@ -272,13 +276,13 @@ func (c *converter) place(path string) {
 		c.fault(n, path, fmt.Sprintf("must be a number within 0 and 1, got %q", n.text), "")
 		return
 	case n != nil && (!ok || at != 0 && at != 1):
-		c.note(n, path, "is before the text: pictures stand before it or behind it here")
+		c.note(n, path, "is before the text: media stand before it or behind it here")
 	}
 	place := "before"
 	if at == 1 {
 		place = "behind"
 	}
-	c.set("workload.images.place", place, n)
+	c.set(key, place, n)
 }
 
 // toolTime is the pause between a reply and the next turn.

@@ -33,6 +33,17 @@ func (p *Pictures) MediaType() string {
 
 // Draw returns the file of a picture.
 func (p *Pictures) Draw(number uint64) ([]byte, error) {
+	picture := p.picture(number)
+	var file bytes.Buffer
+	if p.JPEG {
+		err := jpeg.Encode(&file, picture, &jpeg.Options{Quality: 85})
+		return file.Bytes(), err
+	}
+	err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&file, picture)
+	return file.Bytes(), err
+}
+
+func (p *Pictures) picture(number uint64) *image.RGBA {
 	p.source.Seek(number)
 	picture := image.NewRGBA(image.Rect(0, 0, p.Width, p.Height))
 	for top := 0; top < p.Height; top += square {
@@ -46,11 +57,5 @@ func (p *Pictures) Draw(number uint64) ([]byte, error) {
 			}
 		}
 	}
-	var file bytes.Buffer
-	if p.JPEG {
-		err := jpeg.Encode(&file, picture, &jpeg.Options{Quality: 85})
-		return file.Bytes(), err
-	}
-	err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&file, picture)
-	return file.Bytes(), err
+	return picture
 }
