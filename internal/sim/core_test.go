@@ -308,7 +308,17 @@ func TestMetricsAddUp(t *testing.T) {
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	b := newBench(t, Config{TTFT: Constant(ms), Gap: Constant(ms), TruthInStream: true})
+	for name, cfg := range map[string]Config{
+		"slots": {TTFT: Constant(ms), Gap: Constant(ms), TruthInStream: true, PrefixCache: true},
+		"batch": {Batching: true, Step: ms, PrefixCache: true, KVTokens: 64},
+	} {
+		expectNoAllocations(t, name, cfg)
+	}
+}
+
+func expectNoAllocations(t *testing.T, name string, cfg Config) {
+	t.Helper()
+	b := newBench(t, cfg)
 	quiet := &quietWire{}
 	b.k.w = quiet
 	request := []byte(httpRequest("/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"one\ntwo"}],"stream":true,"max_tokens":32}`))
@@ -324,7 +334,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 	turn()
 	if got := testing.AllocsPerRun(100, turn); got != 0 {
-		t.Errorf("a request of 32 chunks: got %v allocations, want 0", got)
+		t.Errorf("%s: a request of 32 chunks: got %v allocations, want 0", name, got)
 	}
 }
 

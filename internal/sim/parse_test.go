@@ -79,8 +79,11 @@ func FuzzScanAgreesWithEncodingJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, chat := range []bool{false, true} {
-			var s scanner
+			s := scanner{chain: &chain{size: 2}}
 			got, err := s.scan(body, chat)
+			if err == nil && (s.chain.n != got.prompt || len(s.chain.names) != got.prompt/2) {
+				t.Fatalf("%q: %d tokens counted, %d in %d blocks", body, got.prompt, s.chain.n, len(s.chain.names))
+			}
 			if err == nil && !json.Valid(body) {
 				t.Fatalf("accepted %q, which is not JSON", body)
 			}

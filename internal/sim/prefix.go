@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"unicode"
 	"unicode/utf8"
 )
@@ -70,30 +69,31 @@ var spoken = func() (ids [len(vocabulary)]uint64) {
 
 // words counts the runs of text between white space as Unicode defines it, and adds them to the chain, if there is one.
 func words(text []byte, to *chain) (n int) {
-	for {
-		text = bytes.TrimLeftFunc(text, unicode.IsSpace)
-		if len(text) == 0 {
-			return n
-		}
-		end := wordEnd(text)
-		if n++; to != nil {
-			to.add(identity(text[:end]))
-		}
-		text = text[end:]
-	}
-}
-
-// wordEnd is where the white space behind the first word begins.
-func wordEnd(text []byte) int {
+	start := -1 // of the word at hand
 	for i := 0; i < len(text); {
 		r, size := rune(text[i]), 1
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRune(text[i:])
 		}
-		if unicode.IsSpace(r) {
-			return i
+		switch space := unicode.IsSpace(r); {
+		case !space && start < 0:
+			start = i
+			n++
+		case space && start >= 0:
+			to.say(text[start:i])
+			start = -1
 		}
 		i += size
 	}
-	return len(text)
+	if start >= 0 {
+		to.say(text[start:])
+	}
+	return n
+}
+
+// say adds a word; to no chain, nothing.
+func (c *chain) say(word []byte) {
+	if c != nil {
+		c.add(identity(word))
+	}
 }
