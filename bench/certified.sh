@@ -1,13 +1,13 @@
 #!/bin/bash
 # Tries for a CERTIFIED run on this machine: calibrates it, then has tare carry one load out five times against a simulator that takes half
 # a second to the first token, and lists what stood between each run and CERTIFIED. Ends with 0 when there was nothing. Wants a
-# quiet machine with two processors or more; takes seven minutes.
+# quiet machine with two processors or more; takes eleven minutes.
 #
 #   bench/certified.sh
 #   RATE=20 DURATION=120s bench/certified.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
-RATE=${RATE:-50} DURATION=${DURATION:-60s} WARMUP=${WARMUP:-10s} RUNS=${RUNS:-5}
+RATE=${RATE:-50} DURATION=${DURATION:-60s} WARMUP=${WARMUP:-60s} RUNS=${RUNS:-5}
 OUT=$(mktemp -d)
 . bench/simulator.sh
 trap 'stop_all; rm -rf "$OUT"' EXIT

@@ -29,6 +29,9 @@ type flight struct {
 	encoding     string // of its body, if that is not undone
 	packed       bool   // its body was in gzip
 	location     string // of a redirect
+	ids          string // start of every X-Request-Id
+	echoed       bool   // its reply repeats the X-Request-Id of a request of this run
+	foreign      bool   // and of another one
 
 	think   time.Duration // before the next request in its place
 	visit   *visit        // whose turn it is; nil for a lone request
@@ -65,7 +68,7 @@ const (
 var errDocument = fmt.Errorf("document above %d MiB", documentMax>>20)
 
 func newFlight(r *run, reader dialect.Reader) *flight {
-	f := &flight{reader: reader, secrets: r.cfg.Secrets, live: r.plan.Live()}
+	f := &flight{reader: reader, secrets: r.cfg.Secrets, live: r.plan.Live(), ids: r.cfg.RunID + "-"}
 	f.resp.Expect(Framing(r.dialect))
 	return f
 }
@@ -102,6 +105,7 @@ func (f *flight) await() {
 	f.answer.Reset()
 	f.doc, f.cropped, f.encoding, f.packed, f.location = f.doc[:0], false, "", false, ""
 	f.spoken, f.lingers, f.fresh = false, false, false
+	f.echoed, f.foreign = false, false
 }
 
 // depart begins an attempt, which is written now.
@@ -178,6 +182,8 @@ func (f *flight) Head(h *wire.Head) {
 	f.x.HeaderAt = record.At(f.kernel)
 	f.x.Status = h.Status
 	f.location = h.Location
+	ours, own := wire.Echo(h.RequestID, f.ids, f.x.Index)
+	f.echoed, f.foreign = ours, ours && !own
 	if f.packed = h.Unpacked; !h.Unpacked {
 		f.encoding = h.Encoding
 	}

@@ -72,6 +72,26 @@ func TestAReplyInGzipThatIsCutLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func TestRepliesThatRepeatAnIDAreCountedAsWhose(t *testing.T) {
+	f := newTestFlight(t)
+	f.ids = "tare-ab-"
+	var o oddities
+	for _, id := range []string{"tare-ab-1", "tare-ab-2", "req-of-the-server", ""} {
+		head := "transfer-encoding: chunked\r\n"
+		if id != "" {
+			head += "X-Request-Id: " + id + "\r\n"
+		}
+		through(t, f, []byte(strings.Replace(string(reply(1)), "transfer-encoding: chunked\r\n", head, 1)), nil)
+		o.note(f)
+	}
+	if o.echoed != 2 || o.foreign != 1 {
+		t.Errorf("got %d echoed, %d of others, want 2, 1", o.echoed, o.foreign)
+	}
+	if w := o.warnings(); len(w) != 0 {
+		t.Errorf("got warnings %q, want none: a gate judges them", w)
+	}
+}
+
 func TestReplyCostsNoAllocation(t *testing.T) {
 	f, b := newTestFlight(t), reply(16)
 	dst := through(t, f, b, nil)

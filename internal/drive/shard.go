@@ -324,6 +324,7 @@ func (s *shard) settleUp(u record.Loop) {
 	t := &s.tally
 	u.Sent, u.Reads, u.Events, u.Dials, u.DialsInRun, u.MaxInFlight = t.sent, t.reads, t.events, t.dials, t.dials-s.warmed, t.maxInFlight
 	u.Mistyped, u.Packed, u.NotStreamed, u.ClosedEarly = t.odd.mistyped, t.odd.packed, t.odd.notStreamed, s.closedEarly()
+	u.Echoed, u.Foreign = t.odd.echoed, t.odd.foreign
 	u.Work, u.InFlightNs = s.duty.whole(), s.gauge.total()
 	s.usage = u
 }

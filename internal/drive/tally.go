@@ -41,9 +41,10 @@ func (t *tally) ended(x *record.Exchange) {
 	}
 }
 
-// oddities counts replies that came otherwise than they should have, and were read nevertheless.
+// oddities counts replies that came otherwise than they should have, and were read nevertheless; and whose they say that they are.
 type oddities struct {
 	mistyped, packed, notStreamed int64
+	echoed, foreign               int64 // repeat the X-Request-Id of a request of this run; of them, that of another one
 }
 
 func (o *oddities) note(f *flight) {
@@ -55,6 +56,12 @@ func (o *oddities) note(f *flight) {
 	}
 	if f.answer.NotStreamed {
 		o.notStreamed++
+	}
+	if f.echoed {
+		o.echoed++
+	}
+	if f.foreign {
+		o.foreign++
 	}
 }
 

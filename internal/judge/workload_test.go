@@ -106,6 +106,21 @@ func TestAGeneratorThatMakesOtherPlansCondemnsTheRun(t *testing.T) {
 	}
 }
 
+func TestRepliesOfOtherRequestsCondemnTheRun(t *testing.T) {
+	for _, c := range []struct {
+		echoed, foreign int64
+		level           verdict.Level
+		class           verdict.Class
+	}{{0, 0, verdict.Unobservable, verdict.Valid}, {1100, 0, verdict.CertifiedLevel, verdict.Valid}, {1100, 1, verdict.Failed, verdict.InvalidStats}} {
+		m := twoStages()
+		m.Loops[0].Echoed, m.Loops[0].Foreign = c.echoed, c.foreign
+		s := judged(t, m, requests(nil), nil)
+		if g := gate(t, s, "W9a"); g.Level != c.level || s.Verdict.Class != c.class || g.Untold != (c.echoed == 0) {
+			t.Errorf("%d of %d: got %s (untold %v) and %s, want %s and %s", c.foreign, c.echoed, g.Level, g.Untold, s.Verdict.Class, c.level, c.class)
+		}
+	}
+}
+
 func TestRunsOfOtherSpecsAreNoReplications(t *testing.T) {
 	run := func(spec string) *judge.Summary {
 		m := twoStages()

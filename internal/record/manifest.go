@@ -148,6 +148,8 @@ type Loop struct {
 	Mistyped    int64 `json:"mistyped_replies,omitempty"`     // read as streams of events although their Content-Type is another
 	Packed      int64 `json:"gzip_replies,omitempty"`         // in gzip, which was not asked for
 	NotStreamed int64 `json:"not_streamed_replies,omitempty"` // documents where a stream was asked for
+	Echoed      int64 `json:"echoed_ids,omitempty"`           // replies that repeat the X-Request-Id of a request of this run
+	Foreign     int64 `json:"foreign_ids,omitempty"`          // of them, that of another request than the one that they answer
 
 	Work       Work    `json:"work"`
 	InFlightNs []int64 `json:"in_flight_ns"` // request-ns in flight of each stage's requests, by a gauge that this sender kept

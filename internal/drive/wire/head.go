@@ -78,6 +78,8 @@ func (f *fields) set(h *Head, name, value []byte) error {
 		f.keep = f.keep || listed(value, "keep-alive")
 	case is(name, "keep-alive"):
 		f.spent = f.spent || listed(value, "max=0")
+	case is(name, "x-request-id") && len(value) <= longestID:
+		h.RequestID = append(h.RequestID[:0], value...)
 	case is(name, "location"):
 		h.Location = string(value)
 	case is(name, "retry-after"):
@@ -87,6 +89,9 @@ func (f *fields) set(h *Head, name, value []byte) error {
 	}
 	return nil
 }
+
+// longestID bounds what is kept of an X-Request-Id, bytes.
+const longestID = 64
 
 // setLength takes a Content-Length; repeated ones must agree.
 func setLength(h *Head, value []byte) error {

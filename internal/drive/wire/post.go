@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 )
@@ -20,6 +21,14 @@ func NewPost(path, host, id string, header []string) Post {
 		p.start = fmt.Appendf(p.start, "%s\r\n", line)
 	}
 	return p
+}
+
+// Echo says what an X-Request-Id that begins with start tells of a reply to the request with a number: that it repeats this
+// request's (own), or one of another request (ours and not own). Servers that give ids of their own tell nothing.
+func Echo(id []byte, start string, number int64) (ours, own bool) {
+	rest, ours := bytes.CutPrefix(id, []byte(start))
+	n, digits := decimal(rest)
+	return ours && digits, ours && digits && n == number
 }
 
 // Append appends one request to dst; lines are headers of its own, each with its line end.

@@ -50,6 +50,7 @@ type Head struct {
 	Unpacked   bool   // the Encoding is undone: events and body are as they were before it
 	Location   string // of a redirect
 	RetryAfter string // Retry-After as sent: seconds or a date; "250ms" for a lone retry-after-ms
+	RequestID  []byte // X-Request-Id, valid during the call; empty without one, and for one that is longer than any of ours
 
 	eventStream bool  // the body is read as a stream of events: server-sent ones, or lines of JSON
 	lines       bool  // as lines of JSON
@@ -86,7 +87,7 @@ func (r *Response) Reset(s Sink) {
 	r.Release()
 	r.events.Reset(s)
 	r.lines.Reset(s)
-	*r = Response{sink: s, expect: r.expect, events: r.events, lines: r.lines, line: shrunk(r.line), head: Head{length: -1}}
+	*r = Response{sink: s, expect: r.expect, events: r.events, lines: r.lines, line: shrunk(r.line), head: Head{length: -1, RequestID: r.head.RequestID[:0]}}
 }
 
 // Release gives up what a reply holds that will not be read to its end. It must be called for such a one, unless Reset is.

@@ -97,6 +97,8 @@ func rules() []rule {
 		{"W8", "sampling", "bodies that leave temperature or top_p to the server = 0", "give both in the bodies: servers have defaults of their own for each model", "", sampling},
 		{"W9", "duplicates", "bodies that say what one before said, of a plan whose prompts are made, ≤ " + percent(duplicateLimits.valid),
 			"longer prompts: very short ones are soon alike", "", duplicates},
+		{"W9a", "own replies", "replies that repeat the X-Request-Id of another request than theirs = 0",
+			"replies were taken for those of other requests, by the server, something on the way, or tare: keep the run directory, and report it", InvalidStats, ownReplies},
 		{"T1", "accounted", "every planned request has exactly one record",
 			"the records of a killed run end early: its numbers are those of the part that was written", InvalidStats, accounted},
 		{"T2", "Little's law", "time in flight by the senders' gauge = that of the records, ± " + percent(balanceLimits.valid),

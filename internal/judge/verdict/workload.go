@@ -138,3 +138,19 @@ func duplicates(e *Evidence) []finding {
 	level, strain := duplicateLimits.grade(float64(w.Repeated) / float64(w.Compared))
 	return []finding{{level: level, strain: strain, measured: fmt.Sprintf("%d of %d bodies say what one before said", w.Repeated, w.Compared)}}
 }
+
+// ownReplies goes by the ids that servers repeat in the heads of their replies.
+func ownReplies(e *Evidence) []finding {
+	echoed, foreign := int64(0), int64(0)
+	for _, l := range e.Loops {
+		echoed, foreign = echoed+l.Echoed, foreign+l.Foreign
+	}
+	if echoed == 0 {
+		return []finding{{level: Unobservable, advisory: true, untold: true, measured: "no reply repeats the X-Request-Id of its request"}}
+	}
+	f := finding{level: CertifiedLevel, measured: fmt.Sprintf("%d of %d replies", foreign, echoed)}
+	if foreign > 0 {
+		f.level, f.strain = Failed, float64(foreign)
+	}
+	return []finding{f}
+}
