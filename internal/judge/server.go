@@ -174,7 +174,7 @@ func (from *sourceLooks) take(look *record.ServerSample) {
 		from.Failed, from.Reason = from.Failed+1, look.Reason
 		return
 	}
-	from.Dialect = look.Values.Dialect
+	from.Dialect = cmp.Or(look.Values.Dialect, from.Dialect)
 	from.all = append(from.all, look)
 }
 
@@ -242,22 +242,32 @@ type pair struct {
 	old, new *record.ServerSample
 }
 
-// delta is by how much what a server counts has grown; ok is false where it does not tell.
+// delta is by how much what a server counts has grown; ok is false where it does not tell. What appears in between had counted
+// nothing before: series with labels are made with their first value.
 func (p pair) delta(q record.Quantity) (v float64, ok bool) {
-	old, had := p.old.Values.Values[q]
-	now, has := p.new.Values.Values[q]
-	return now - old, had && has
+	now, told := p.new.Values.Values[q]
+	return now - p.old.Values.Values[q], told
 }
 
-// sumOf adds up over the servers what each has counted. One that does not tell leaves the sum unknown.
+// sumOf adds up over the servers what each has counted. One that has not counted yet is taken to tell what others of its kind tell; one
+// of another kind that does not tell leaves the sum unknown.
 func sumOf(pairs []pair, q record.Quantity) Number {
-	total := 0.0
+	total, told, mute := 0.0, map[string]bool{}, map[string]bool{}
 	for _, p := range pairs {
-		v, ok := p.delta(q)
-		if !ok {
+		if v, ok := p.delta(q); ok {
+			total += v
+			told[p.new.Values.Dialect] = true
+		} else {
+			mute[p.new.Values.Dialect] = true
+		}
+	}
+	for dialect := range mute {
+		if dialect != "" && !told[dialect] {
 			return Number{}
 		}
-		total += v
+	}
+	if len(told) == 0 {
+		return Number{}
 	}
 	return Some(total)
 }

@@ -180,6 +180,25 @@ func TestServersAreHeldToTheRecords(t *testing.T) {
 	}
 }
 
+func TestACounterThatAppearsBeganAtNothing(t *testing.T) {
+	all := requests(nil)
+	looks := served(all)
+	for q := range looks[0].Values.Values {
+		if q.Counter() {
+			looks = from(-20, q, -looks[0].Values.Values[q])(looks)
+		}
+	}
+	fresh := record.ServerSample{AtMs: -20, Source: "http://s/metrics", Kind: record.SourceServer, Edge: record.EdgeBefore, Values: &record.ServerValues{Values: map[record.Quantity]float64{}}}
+	fresh.Identity = looks[0].Identity
+	looks[0] = fresh
+	idle := []record.ServerSample{fresh, fresh} // a replica that nothing was sent to
+	idle[0].Source, idle[1].Source, idle[1].AtMs, idle[1].Edge = "http://t/metrics", "http://t/metrics", 11300, record.EdgeAfter
+	s, _ := examine(t, twoStages(), all, append(looks, idle...)...)
+	if g := gate(t, s, "S2"); g.Level != verdict.CertifiedLevel || !strings.Contains(g.Measured, "1100 requests") {
+		t.Errorf("got %s (%s), want all requests counted from nothing", g.Level, g.Measured)
+	}
+}
+
 func TestARunWithoutLooksAtServersSaysSo(t *testing.T) {
 	s := summarize(t, twoStages(), requests(nil))
 	for _, id := range []string{"S1", "S2", "S3", "S4"} {

@@ -50,8 +50,11 @@ func sources(s *judge.ServerSide) string {
 		if from.Dialect != "" {
 			text += " (" + from.Dialect + ")"
 		}
-		if from.Failed > 0 {
+		switch {
+		case from.Failed > 0:
 			text += fmt.Sprintf(": %d of %d looks brought nothing: %s", from.Failed, from.Looks, from.Reason)
+		case from.Dialect == "":
+			text += ": none of its metrics is known"
 		}
 		all = append(all, text)
 	}

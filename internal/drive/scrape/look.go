@@ -2,15 +2,19 @@ package scrape
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/prometheus/common/expfmt"
 
 	"tare/internal/record"
 )
@@ -85,12 +89,11 @@ func (l *looker) look(ctx context.Context, edge bool) look {
 		seen.reason = l.reason(ctx, err)
 		return seen
 	}
-	values, ok := record.Translate(series, edge)
-	if !ok {
-		seen.reason = "none of its metrics is known"
-		return seen
+	values, told := record.Translate(series, edge)
+	if !told { // yet: series with labels appear when they first count
+		values = record.ServerValues{Values: map[record.Quantity]float64{}}
 	}
-	l.kind, seen.values = values.Dialect, &values
+	l.kind, seen.values = cmp.Or(values.Dialect, l.kind), &values
 	if edge {
 		l.told = record.SettingsOn(series)
 	}
@@ -122,7 +125,11 @@ func (l *looker) page(ctx context.Context) ([]record.Series, error) {
 	if r.status != http.StatusOK {
 		return nil, fmt.Errorf("status %d", r.status)
 	}
-	return parse(r.header, r.body)
+	series, err := parse(r.header, r.body)
+	if kind, _, _ := mime.ParseMediaType(r.header.Get("Content-Type")); err == nil && len(series) == 0 && kind != "" && kind != "text/plain" && kind != expfmt.OpenMetricsType {
+		err = fmt.Errorf("no metrics, but %s", kind)
+	}
+	return series, err
 }
 
 // reply is the reply to a plain question.

@@ -22,9 +22,15 @@ const accepted = "text/plain;version=0.0.4;q=1,application/openmetrics-text;vers
 
 // parse reads a page of metrics. Lines of other names than record.WantsMetric has are left out before they are parsed: a server's
 // page has thousands, and reading takes processor time next to the load.
+//
+// Note: the library's decoder of OpenMetrics takes milliseconds and a megabyte for each line. So lines of that format are cut down to
+// what both formats have in common, and its parser of plain text reads them.
 func parse(header http.Header, body []byte) ([]record.Series, error) {
-	format := formatOf(header, body)
-	dec := expfmt.NewDecoder(bytes.NewReader(wantedLines(body)), format)
+	lines, err := wantedLines(body, isOpen(header, body))
+	if err != nil {
+		return nil, err
+	}
+	dec := expfmt.NewDecoder(bytes.NewReader(lines), expfmt.FmtText)
 	var all []record.Series
 	for {
 		var f dto.MetricFamily
@@ -40,44 +46,77 @@ func parse(header http.Header, body []byte) ([]record.Series, error) {
 	}
 }
 
-// formatOf takes the server's word for OpenMetrics. All else is tried as plain text: some servers have no Content-Type for it.
-func formatOf(header http.Header, body []byte) expfmt.Format {
-	if kind, _, err := mime.ParseMediaType(header.Get("Content-Type")); err == nil && kind == expfmt.OpenMetricsType {
-		if f := expfmt.ResponseFormat(header); f != expfmt.FmtUnknown {
-			return f
-		}
-		return expfmt.FmtOpenMetrics_1_0_0
-	}
-	if bytes.HasSuffix(bytes.TrimSpace(body), []byte("# EOF")) {
-		return expfmt.FmtOpenMetrics_1_0_0
-	}
-	return expfmt.FmtText
-}
-
-// wantedLines are the lines of a page that are of use, with their comments.
-func wantedLines(body []byte) []byte {
-	kept := make([]byte, 0, 16<<10)
-	lines := bufio.NewScanner(bytes.NewReader(body))
-	lines.Buffer(nil, maxPage)
-	for lines.Scan() {
-		line := lines.Bytes()
-		if name := nameOn(line); name == eof || record.WantsMetric(name) {
-			kept = append(append(kept, line...), '\n')
-		}
-	}
-	return kept
+// isOpen reports that a page is in OpenMetrics, as it says or by its last line.
+func isOpen(header http.Header, body []byte) bool {
+	kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	return err == nil && kind == expfmt.OpenMetricsType || bytes.HasSuffix(bytes.TrimSpace(body), []byte(eof))
 }
 
 const eof = "# EOF"
 
+// wantedLines are the lines of a page that are of use, in the plain format.
+func wantedLines(body []byte, open bool) ([]byte, error) {
+	kept := make([]byte, 0, 16<<10)
+	lines := bufio.NewScanner(bytes.NewReader(body))
+	lines.Buffer(nil, maxPage)
+	whole := !open
+	for lines.Scan() {
+		line := lines.Bytes()
+		if open {
+			whole = string(bytes.TrimSpace(line)) == eof
+			line = plain(line)
+		}
+		if record.WantsMetric(nameOn(line)) {
+			kept = append(append(kept, line...), '\n')
+		}
+	}
+	if !whole {
+		return nil, errors.New("cut off: OpenMetrics does not end with # EOF")
+	}
+	return kept, nil
+}
+
+// plain is a line of OpenMetrics without what the plain format does not have: types of its own, timestamps in seconds, exemplars.
+func plain(line []byte) []byte {
+	if rest, ok := bytes.CutPrefix(line, []byte(typeOf)); ok {
+		if kind := rest[bytes.LastIndexByte(rest, ' ')+1:]; string(kind) != "histogram" && string(kind) != "summary" {
+			return nil // samples without a type have the names that they show
+		}
+		return line
+	}
+	end := endOfLabels(line)
+	value := bytes.TrimLeft(line[end:], " ")
+	if i := bytes.IndexByte(value, ' '); i >= 0 {
+		line = line[:len(line)-len(value)+i]
+	}
+	return line
+}
+
+// endOfLabels is where the value of a sample begins, with the space before it.
+func endOfLabels(line []byte) int {
+	open := bytes.IndexAny(line, "{ ")
+	if open < 0 || line[open] == ' ' {
+		return max(open, 0)
+	}
+	quoted := false
+	for i := open; i < len(line); i++ {
+		switch {
+		case quoted && line[i] == '\\':
+			i++
+		case line[i] == '"':
+			quoted = !quoted
+		case line[i] == '}' && !quoted:
+			return i + 1
+		}
+	}
+	return len(line)
+}
+
+const typeOf = "# TYPE "
+
 // nameOn is the name of the metric that a line is about; empty for a help text, which nobody reads.
 func nameOn(line []byte) string {
-	if bytes.Equal(bytes.TrimSpace(line), []byte(eof)) {
-		return eof
-	}
-	if rest, ok := bytes.CutPrefix(line, []byte("# TYPE ")); ok {
-		line = rest
-	}
+	line = bytes.TrimPrefix(line, []byte(typeOf))
 	if end := bytes.IndexAny(line, "{ \t"); end > 0 {
 		return string(line[:end])
 	}

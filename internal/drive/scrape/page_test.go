@@ -80,6 +80,7 @@ func TestPagesThatAreNotWholeAreRefused(t *testing.T) {
 		want   string
 	}{
 		"OpenMetrics cut off": {om, whole[:strings.Index(whole, "# EOF")], "EOF"},
+		"and within a line":   {om, whole[:strings.Index(whole, "_count")], "EOF"},
 		"no number":           {nil, "vllm:num_requests_running{engine=\"0\"} many\n", "expected float"},
 		"line cut off":        {nil, "vllm:num_requests_running{engine=\"0\n", "not readable as metrics"},
 		"twice":               {nil, "# TYPE vllm:num_requests_running gauge\n# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 1\n", "TYPE"},
@@ -105,14 +106,23 @@ func TestLinesOfOtherNamesAreNotEvenRead(t *testing.T) {
 	}
 }
 
-func FuzzPage(f *testing.F) {
-	for _, name := range []string{"vllm", "sglang", "tgi", "openmetrics"} {
-		text, err := os.ReadFile("testdata/" + name + ".txt")
-		if err != nil {
-			f.Fatal(err)
+func TestLinesOfOpenMetricsAreMadePlain(t *testing.T) {
+	for line, want := range map[string]string{
+		`a_total{b="1"} 2.5 1788030012.5`:                           `a_total{b="1"} 2.5`,
+		`a_bucket{le="1",b="} # \" x"} 8 # {trace_id="0a"} 0.2 1.5`: `a_bucket{le="1",b="} # \" x"} 8`,
+		`a 7`: `a 7`, `a 7 1.5`: `a 7`, `a{b="open`: `a{b="open`, `a`: `a`, ``: ``, `{`: `{`,
+		`# TYPE a histogram`: `# TYPE a histogram`, `# TYPE a unknown`: ``, `# TYPE a counter`: ``, `# TYPE a`: ``,
+	} {
+		if got := string(plain([]byte(line))); got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
 		}
-		f.Add(text, name == "openmetrics")
 	}
+}
+
+func FuzzPage(f *testing.F) {
+	f.Add([]byte("# TYPE vllm:e2e_request_latency_seconds histogram\nvllm:e2e_request_latency_seconds_bucket{le=\"1\"} 8\nvllm:e2e_request_latency_seconds_count 8\n"), false)
+	f.Add([]byte("tgi_queue_size 2 1788030012000\ntgi_request_queue_duration{quantile=\"0.5\"} 0.1\n"), false)
+	f.Add([]byte("vllm:prompt_tokens_total{a=\"b\"} 8.0 1.5 # {t=\"0a\"} 1 2\n# EOF\n"), true)
 	f.Fuzz(func(t *testing.T, body []byte, open bool) {
 		header := http.Header{}
 		if open {

@@ -181,6 +181,38 @@ func TestAPageThatNeverToldIsNotWaitedFor(t *testing.T) {
 	})
 }
 
+func TestAServerThatHasNotCountedYetIsAskedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		p := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+			if asked.Add(1) > 1 {
+				w.Write([]byte(idle))
+			}
+		}))
+		s := source(p)
+		s.Maybe = true
+		all := watch(t, 1500*time.Millisecond, nil, s)
+		if got, want := moments(all), "-20before 1000 1250stage 1600after"; got != want || len(all[0].Values.Values) != 0 || all[1].Values.Dialect != "vllm" {
+			t.Errorf("got %s, want %s, the first without a number", got, want)
+		}
+	})
+}
+
+func TestAWebPageIsNoPageOfMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Write([]byte("<!DOCTYPE html><title>Sign in</title>"))
+		}))
+		s := source(p)
+		s.Maybe = true
+		if got, want := moments(watch(t, 1500*time.Millisecond, nil, s)), "-20before(no metrics, but text/html) 1500after(no metrics, but text/html)"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
 func TestTheLastSampleIsOfAServerAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
