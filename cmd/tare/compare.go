@@ -124,7 +124,7 @@ func compareSides(c *cobra.Command, left, right []string, o compare.Options, asJ
 	return nil
 }
 
-// replications are the runs of one side.
+// replications are the runs that directories hold, those below a directory of several too.
 func replications(dirs []string) (runs []compare.Run, err error) {
 	var faults []error
 	for _, dir := range dirs {

@@ -38,27 +38,50 @@ func parseExports(texts []string) (all []wanted, err error) {
 	return all, nil
 }
 
-// exportRun writes each form, and says where it is.
-func exportRun(stdout, notices io.Writer, dir string, all []wanted) error {
-	r, err := export.Read(dir)
-	if err != nil {
-		return err
+// exportRuns writes each form of the run in dir, or of the runs below it, and says where it is.
+func exportRuns(stdout, notices io.Writer, dir string, all []wanted) error {
+	dirs := runsBelow(dir)
+	if len(dirs) == 0 {
+		if err := checkRunDir(dir); err != nil {
+			return err
+		}
+		dirs = []string{dir}
+	}
+	var runs []*export.Run
+	for _, at := range dirs {
+		r, err := export.Read(at)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, r)
 	}
 	for _, w := range all {
-		if w.path == "-" {
-			if err := w.format.Write(r, stdout); err != nil {
-				return err
-			}
-			continue
+		if len(runs) > 1 && !w.format.Joins {
+			return misused(fmt.Errorf("--export: %s is of one run, and %s has %d", w.format.Name, dir, len(runs)), "name one of them: tare report "+dirs[0])
 		}
 		if w.path == "" {
 			w.path = filepath.Join(dir, exportDir, filepath.FromSlash(w.format.File))
 		}
-		written, err := w.format.Save(r, w.path)
+		if err := w.write(stdout, notices, runs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w wanted) write(stdout, notices io.Writer, runs []*export.Run) error {
+	if w.path != "-" {
+		written, err := w.format.Save(runs, w.path)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(notices, strings.Join(written, "\n"))
+		_, err = fmt.Fprintln(notices, strings.Join(written, "\n"))
+		return err
+	}
+	for _, r := range runs {
+		if err := w.format.Write(r, stdout); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -21,23 +21,31 @@ func newReport() *cobra.Command {
 	var exports []string
 	var asked question
 	c := &cobra.Command{
-		Use:   "report DIR",
+		Use:   "report DIR...",
 		Short: "Print the report of a run from its directory",
 		Long: `Print the report of a run from its directory, the same as the run itself printed.
 
 A run that was killed is reported as far as its records reach. DIR may be that of tare run --repeat: then what its runs say together.
+Of several directories there is a table with a row for each run.
 
 With --slo the same records are held against other objectives; with --fail-on-slo it ends with code 3 when one is missed.`,
 		Example: `  tare report runs/20260102T030405Z-a1b2c3
   tare report runs/today --json
   tare report runs/today --html today.html
+  tare report runs/monday runs/tuesday
   tare report runs/today --slo 'ttft.p99<300ms' --slo 'tpot<40ms' --fail-on-slo
   tare report runs/today --requests jsonl > requests.jsonl
   tare report runs/today --requests csv > requests.csv
   tare report runs/today --export parquet --export openmetrics=-
   tare report runs/today --export hdr=today.hlog`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: verb(func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				if requests != "" || page != "" || len(exports) > 0 || asked.any() {
+					return misused(errors.New("--requests, --html, --export and --slo are of one run"), "name one directory")
+				}
+				return reportSeveral(c.OutOrStdout(), args, asJSON)
+			}
 			wanted, err := parseExports(exports)
 			if err != nil {
 				return misused(err, "")
@@ -50,12 +58,13 @@ With --slo the same records are held against other objectives; with --fail-on-sl
 					return err
 				}
 			}
+			if len(exports) > 0 {
+				return exportRuns(c.OutOrStdout(), c.ErrOrStderr(), args[0], wanted)
+			}
 			if err := checkRunDir(args[0]); err != nil {
 				return err
 			}
 			switch {
-			case len(exports) > 0:
-				return exportRun(c.OutOrStdout(), c.ErrOrStderr(), args[0], wanted)
 			case requests == "jsonl" || requests == "csv":
 				return report.Requests(c.OutOrStdout(), args[0], requests)
 			case requests != "":
@@ -83,6 +92,22 @@ With --slo the same records are held against other objectives; with --fail-on-sl
 	completeWith(c, "export", exportNames()...)
 	completeWith(c, "requests", "jsonl", "csv")
 	return c
+}
+
+// reportSeveral prints a row for each run, those below directories of several runs too.
+func reportSeveral(w io.Writer, dirs []string, asJSON bool) error {
+	runs, err := replications(dirs)
+	if err != nil {
+		return err
+	}
+	var all []*judge.Summary
+	for _, r := range runs {
+		all = append(all, r.Summary)
+	}
+	if asJSON {
+		return report.SeveralJSON(w, all)
+	}
+	return report.Several(w, all)
 }
 
 // checkRunDir refuses a directory that holds no run.

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tare/internal/judge"
+	"tare/internal/judge/capacity"
 	"tare/internal/plan"
 	"tare/internal/record"
 	"tare/internal/report"
@@ -20,11 +23,11 @@ func newVerify() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Hold a run directory to its own facts",
-		Long: `Hold a run directory to its own facts, and say what differs. DIR may be that of tare run --repeat.
+		Long: `Hold a run directory to its own facts, and say what differs. DIR may be that of tare run --repeat or of tare sweep.
 
 The plan is made anew from the spec in the manifest and must have the ids that the run had; the files that the spec names must still
 have their hashes, where they are there. The records must have the checksums they were written with, and be of the planned requests.
-summary.json, verdict.json and replications.json are computed anew from the records and must be the same, byte for byte.
+summary.json, verdict.json, replications.json and sweep.json are computed anew from the records and must be the same, byte for byte.
 
 Exit codes:
   0    everything that could be checked agrees, and the run came to its end
@@ -58,6 +61,9 @@ Exit codes:
 
 // verifyDir holds one run, or all that a directory of several has, to their facts.
 func verifyDir(ctx context.Context, dir string) (v report.Verification, err error) {
+	if _, err := os.Stat(filepath.Join(dir, capacity.SweepFile)); err == nil {
+		return verifySweep(ctx, dir)
+	}
 	runs := runsBelow(dir)
 	if len(runs) == 0 {
 		v, _, err = verifyRun(ctx, dir)
@@ -75,6 +81,25 @@ func verifyDir(ctx context.Context, dir string) (v report.Verification, err erro
 	}
 	joint, err := report.VerifyReplications(judge.Replicated(dir, all))
 	v.Add(joint)
+	return v, err
+}
+
+// verifySweep holds every trial of a sweep to its facts, and what they were concluded to.
+func verifySweep(ctx context.Context, dir string) (v report.Verification, err error) {
+	s, err := readSweep(dir)
+	if err != nil {
+		return v, err
+	}
+	v.Dir = dir
+	for _, r := range s.Results {
+		run, _, err := verifyRun(ctx, filepath.Join(dir, r.Dir))
+		if err != nil {
+			return v, err
+		}
+		v.AddRun(run)
+	}
+	whole, err := report.VerifySweep(s)
+	v.Add(whole)
 	return v, err
 }
 

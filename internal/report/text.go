@@ -221,6 +221,11 @@ func writeTable(b *bytes.Buffer, columns []column, s *judge.Summary) {
 	if len(parts) > 1 {
 		parts = append(parts, &s.Total)
 	}
+	writeParts(b, columns, "stage", parts, func(i, most int) string { return label(parts[i], most) })
+}
+
+// writeParts writes a row for each part; name gives that of part i in at most so many characters.
+func writeParts(b *bytes.Buffer, columns []column, head string, parts []*judge.Part, name func(i, most int) string) {
 	grid := [][]string{{}}
 	for _, c := range columns {
 		grid[0] = append(grid[0], c.head)
@@ -233,9 +238,9 @@ func writeTable(b *bytes.Buffer, columns []column, s *judge.Summary) {
 		grid = append(grid, row)
 	}
 	widths, room := widthsOf(columns, grid)
-	names := []string{"stage"}
-	for _, p := range parts {
-		names = append(names, label(p, min(room, longestName)))
+	names := []string{head}
+	for i := range parts {
+		names = append(names, name(i, min(room, longestName)))
 	}
 	writeGrid(b, columns, widths, names, grid)
 }

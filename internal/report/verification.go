@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"tare/internal/judge"
+	"tare/internal/judge/capacity"
 	"tare/internal/record"
 )
 
@@ -81,6 +82,9 @@ func VerifySummary(dir string, s *judge.Summary) ([]Check, error) {
 func VerifyReplications(r *judge.Replications) (Check, error) {
 	return verifyFile(r.Dir, ReplicationsFile, r)
 }
+
+// VerifySweep holds sweep.json to the bytes that s gives, whose trials were judged anew.
+func VerifySweep(s *capacity.Sweep) (Check, error) { return verifyFile(s.Dir, capacity.SweepFile, s) }
 
 // verifyFile holds a file to what v is encoded as.
 func verifyFile(dir, name string, v any) (Check, error) {

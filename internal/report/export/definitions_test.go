@@ -77,7 +77,7 @@ func saved(t *testing.T, r *export.Run, name string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, err := f.Save(r, t.TempDir())
+	paths, err := f.Save([]*export.Run{r}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestEndpointsThatAToolDoesNotReadAreRefused(t *testing.T) {
 	r.Manifest.Target.Endpoint = "gemini"
 	for _, name := range []string{"vllm", "inference-perf"} {
 		f, _ := export.Find(name)
-		if _, err := f.Save(r, t.TempDir()); err == nil || !strings.Contains(err.Error(), "gemini") {
+		if _, err := f.Save([]*export.Run{r}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "gemini") {
 			t.Errorf("%s: got %v, want a refusal that names the endpoint", name, err)
 		}
 	}

@@ -42,6 +42,7 @@ type Format struct {
 	Name  string
 	File  string // its usual name; with a slash at its end a directory of several files
 	About string
+	Joins bool // those of several runs, one after another, are one of all of them
 
 	write func(r *Run, to io.Writer) error // of a single file
 	files func(r *Run) ([]file, error)     // of several
@@ -62,7 +63,7 @@ func Formats() []Format {
 		{Name: "timeseries", File: "timeseries.csv", About: "the run second by second", write: timeseries},
 		{Name: "hdr", File: "latencies.hlog", About: "HdrHistogram log, a histogram for each metric and stage", write: hdrLog},
 		{Name: "openmetrics", File: "metrics.txt", About: "OpenMetrics text", write: openMetrics},
-		{Name: "benchstat", File: "benchmark.txt", About: "lines of the Go benchmark format, for benchstat", write: benchstat},
+		{Name: "benchstat", File: "benchmark.txt", About: "lines of the Go benchmark format, for benchstat", Joins: true, write: benchstat},
 		{Name: "inference-perf", File: "inference-perf/", About: "reports of inference-perf", files: inferencePerfFiles},
 		{Name: "vllm", File: "vllm/", About: "results and tables of vllm bench serve", files: vllmFiles},
 		{Name: "aiperf", File: "aiperf/", About: "profile export of AIPerf", files: aiperfFiles},
@@ -94,13 +95,17 @@ func (f Format) Write(r *Run, to io.Writer) error {
 	return nil
 }
 
-// Save writes a form to a path, which is made: the file's, or the directory's for a form of several files. It returns what it wrote.
-func (f Format) Save(r *Run, path string) (written []string, err error) {
-	all := []file{{filepath.Base(path), func(to io.Writer) error { return f.write(r, to) }}}
+// Save writes a form to a path, which is made: the file's, or the directory's for a form of several files. Only forms that join take several
+// runs. It returns what it wrote.
+func (f Format) Save(runs []*Run, path string) (written []string, err error) {
+	if len(runs) != 1 && !f.Joins {
+		return nil, fmt.Errorf("export %s: must be of one run, got %d", f.Name, len(runs))
+	}
+	all := []file{{filepath.Base(path), func(to io.Writer) error { return f.join(runs, to) }}}
 	dir := filepath.Dir(path)
 	if f.Several() {
 		dir = path
-		if all, err = f.files(r); err != nil {
+		if all, err = f.files(runs[0]); err != nil {
 			return nil, fmt.Errorf("export %s: %w", f.Name, err)
 		}
 	}
@@ -115,6 +120,15 @@ func (f Format) Save(r *Run, path string) (written []string, err error) {
 		written = append(written, at)
 	}
 	return written, nil
+}
+
+func (f Format) join(runs []*Run, to io.Writer) error {
+	for _, r := range runs {
+		if err := f.write(r, to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func create(path string, write func(io.Writer) error) error {

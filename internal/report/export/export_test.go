@@ -300,7 +300,7 @@ func TestFormatsAreFoundByName(t *testing.T) {
 		if err != nil || got.Name != f.Name {
 			t.Errorf("%s: got %s, %v", f.Name, got.Name, err)
 		}
-		files, err := f.Save(r, filepath.Join(t.TempDir(), "new", f.File))
+		files, err := f.Save([]*export.Run{r}, filepath.Join(t.TempDir(), "new", f.File))
 		if err != nil || len(files) == 0 {
 			t.Errorf("%s: got %v, %v", f.Name, files, err)
 		}
