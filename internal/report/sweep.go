@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"tare/internal/judge"
@@ -177,7 +178,8 @@ func writeRuns(b *bytes.Buffer, s *capacity.Sweep) {
 func SweepLine(n int, r *capacity.Result) string {
 	client := "ok"
 	if !r.Valid {
-		client = "failed: " + printable(r.Fault)
+		gate, _, _ := strings.Cut(r.Fault, ":")
+		client = "failed " + printable(gate)
 	}
 	window := r.Load.Dwell.Round(100 * time.Millisecond).String()
 	if r.Load.Requests > 0 {

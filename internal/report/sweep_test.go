@@ -44,11 +44,11 @@ func TestSweepBeginsWithTheAnswer(t *testing.T) {
 		Checks: []capacity.Check{{ID: "K1", Name: "bracket", Outcome: capacity.Passed, Measured: "carried at 40/s"}},
 	}
 	bad := point(capacity.Curve, 30, stats.Stable)
-	bad.Valid, bad.Fault = false, "C2 slip"
+	bad.Valid, bad.Fault = false, "C2 slip: p99 9ms"
 	text := swept(&capacity.Sweep{Answer: a, Price: 3.6, Results: []capacity.Result{point(capacity.Refine, 40, stats.Stable), point(capacity.Curve, 20, stats.Stable), bad}})
 	for _, want := range []string{
 		"capacity  λ_stab 40.0 requests/s (38.1 to 41.8), known to 5.00 %\n", "valid: every check was passed", "λ_SLO not known: no objectives were given", "X_max 40.3 requests/s (39.9 to 40.6)",
-		"K1  bracket", "40.0/s even", "0.2 ± 1.1 %", "failed: C2 slip", "$/M out", "wall time 1m1.5s, 3 runs",
+		"K1  bracket", "40.0/s even", "0.2 ± 1.1 %", "failed C2 slip\n", "$/M out", "wall time 1m1.5s, 3 runs",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks %q:\n%s", want, text)

@@ -203,7 +203,8 @@ func (s *search) objective(stable *level) (Load, bool) {
 	}
 	for _, end := range []*promise{high, low} {
 		if end.trials < 2 {
-			if l, ok := try(end.rate, 1); ok {
+			again := s.asked(Objective, end.rate, n)
+			if l, ok := try(end.rate, len(s.of(&again))+1); ok {
 				return l, true
 			}
 		}
@@ -229,9 +230,8 @@ func (s *search) overload(low *level) (Load, bool) {
 	return l, l.Rate <= s.MostRate && l.Then >= s.LeastRate && s.wants(&l, 1)
 }
 
-// Recovery is how long after the end of an overload the backlog was back at what is normal, and stayed there until the load ended. Dues and
-// ends are the moments of all requests, in seconds, since the start; from is the end of the overload, until the end of the load. ok is false
-// when it did not come back.
+// Recovery is how long after the end of an overload the backlog was back at what is normal. Dues and ends are the moments of all requests, in seconds,
+// since the start; from is the end of the overload, until the end of the load. ok is false when it did not come back.
 func Recovery(dues, ends []float64, from, until, normal float64) (after float64, ok bool) {
 	type step struct {
 		at  float64
@@ -253,21 +253,15 @@ func Recovery(dues, ends []float64, from, until, normal float64) (after float64,
 		}
 		return a.add - b.add
 	})
-	backlog, since := 0, math.Inf(1)
+	backlog := 0
 	for _, st := range steps {
 		if st.at > until {
 			break
 		}
 		backlog += st.add
-		switch high := float64(backlog) > normal; {
-		case high:
-			since = math.Inf(1)
-		case math.IsInf(since, 1):
-			since = st.at
+		if st.at >= from && float64(backlog) <= normal {
+			return st.at - from, true
 		}
 	}
-	if math.IsInf(since, 1) {
-		return 0, false
-	}
-	return max(since-from, 0), true
+	return 0, false
 }
