@@ -48,6 +48,7 @@ func Read(name string, data []byte, around Around) Config {
 		c.answers()
 		c.storage()
 		c.goodput()
+		c.metrics()
 	}
 	c.note(nil, "", "temperature 0 and top_p 1 are sent, which inference-perf leaves to the server")
 	slices.SortStableFunc(c.Notes, func(a, b plan.Fault) int { return a.Line - b.Line })

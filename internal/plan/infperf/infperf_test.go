@@ -173,7 +173,7 @@ func TestSpecSaysWhatTheConfigAsksFor(t *testing.T) {
 		}},
 		{"whole", string(fixture(t, "whole.yml")), []string{
 			"endpoint: \"openai-chat\"", "session_header: \"x-session\"", "input_tokens: \"lognormal(600,300,min=32,max=2048)\"", "rate: 7.5", "name: \"red\"",
-			`slo: ["ttft<=500ms", "tpot<=50ms"]`,
+			`slo: ["ttft<=500ms", "tpot<=50ms"]`, "prometheus: \"http://prometheus.example:9090\"", `matchers: "pod=~\"llm-.*\""`,
 		}},
 		{"sweep", string(fixture(t, "sweep.yml")), []string{
 			"- concurrency: 1\n      duration: 1m\n", "- concurrency: 43\n      duration: 1m\n      gap: 1s", "- concurrency: 86\n", "- concurrency: 128\n",
@@ -369,6 +369,13 @@ func TestRefusedValuesAreNamed(t *testing.T) {
 	}
 }
 
+func TestManagedPrometheusIsRefusedByName(t *testing.T) {
+	text := strings.Replace(string(fixture(t, "whole.yml")), `url: "http://prometheus.example:9090", scrape_interval: 10`, "google_managed: true", 1)
+	if _, _, err := convert("whole.yml", []byte(text), nothing); err == nil || !strings.Contains(err.Error(), "whole.yml:54: metrics.prometheus.google_managed: is refused") {
+		t.Errorf("got %v, want it refused by its name", err)
+	}
+}
+
 func TestWhatIsNotAsThereIsNoted(t *testing.T) {
 	_, c, _ := convert("whole.yml", fixture(t, "whole.yml"), nothing)
 	var all strings.Builder
@@ -376,7 +383,7 @@ func TestWhatIsNotAsThereIsNoted(t *testing.T) {
 		fmt.Fprintln(&all, n.Error())
 	}
 	for _, want := range []string{
-		"whole.yml:27: load.num_workers: has no effect", "whole.yml:28: load.worker_max_concurrency: at most 200", "whole.yml:53: metrics.type: has no effect",
+		"whole.yml:27: load.num_workers: has no effect", "whole.yml:28: load.worker_max_concurrency: at most 200",
 		"whole.yml:62: storage.google_cloud_storage: has no effect",
 		"whole.yml:49: tokenizer.pretrained_model_name_or_path: example/model-8b is no file here", "temperature 0 and top_p 1 are sent",
 	} {
