@@ -24,9 +24,13 @@ func TestMain(m *testing.M) {
 }
 
 // Each file in testdata is a claim about a verb, with the command lines that show it.
-// $TRACES is the folder of recorded loads.
+// $TRACES is the folder of recorded loads, $DATASETS that of data sets.
 func TestScripts(t *testing.T) {
 	traces, err := filepath.Abs("../../internal/plan/trace/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	datasets, err := filepath.Abs("../../internal/plan/dataset/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +40,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TRACES", traces)
+			e.Setenv("DATASETS", datasets)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

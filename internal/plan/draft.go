@@ -381,20 +381,6 @@ func (f Faults) sort() {
 	})
 }
 
-// ParseStage reads a stage written as "rate=10,duration=30s". The error is Faults, whose keys are those of the stage.
-func ParseStage(text string) (LoadStage, error) {
-	var d Draft
-	d.Set("load.stages", text, "")
-	spec, err := d.Spec()
-	if faults, ok := err.(Faults); ok {
-		for i := range faults {
-			faults[i].Key = strings.TrimPrefix(strings.TrimPrefix(faults[i].Key, stagePath(0)), ".")
-		}
-		return LoadStage{}, faults
-	}
-	return spec.Load.Stages[0], nil
-}
-
 // names lists the names of keys.
 func names[T any](keys []key[T]) []string {
 	all := make([]string, len(keys))

@@ -356,7 +356,7 @@ const replayed = `
 load: {max_in_flight: 8, requests: 100, duration: 1h}
 workload:
   cache: cold
-  trace: {file: t.csv, format: azure, scale: 0.5, from: 1m, until: 2h, sort: true, block: 64, sessions: true,
+  trace: {file: t.csv, format: azure, scale: 0.5, from: 1m, until: 2h, sort: true, block: 64, grid: 3s, keep_grid: true, sessions: true,
     pauses: think, max_gap: 1m, min_calls: 2, max_calls: 9, min_sessions: 50, models: "a=b c=d", class: kind, headers: "tenant.id=X-Tenant"}
 `
 
@@ -698,8 +698,22 @@ func TestHeadersThatDifferInCaseOnlyAreRefused(t *testing.T) {
 	wantLines(t, "faults", faultsOf(t, d), "--header: x-one is given twice, first as X-One by an earlier --header")
 }
 
-func TestParseStage(t *testing.T) {
-	got, err := plan.ParseStage("rate=10, duration=30s,rate_to=20,name=x,gap=2s,max_in_flight=8,requests=5")
+// parseStage reads a stage as the flag --stage does. The keys of its faults are those of the stage.
+func parseStage(text string) (plan.LoadStage, error) {
+	var d plan.Draft
+	d.Set("load.stages", text, "")
+	spec, err := d.Spec()
+	if faults, ok := err.(plan.Faults); ok {
+		for i := range faults {
+			faults[i].Key = strings.TrimPrefix(strings.TrimPrefix(faults[i].Key, "load.stages[0]"), ".")
+		}
+		return plan.LoadStage{}, faults
+	}
+	return spec.Load.Stages[0], nil
+}
+
+func TestStagesAreReadFromTheirFlag(t *testing.T) {
+	got, err := parseStage("rate=10, duration=30s,rate_to=20,name=x,gap=2s,max_in_flight=8,requests=5")
 	want := plan.LoadStage{
 		Name: "x", Rate: 10, RateTo: 20, MaxInFlight: 8, Duration: 30 * time.Second, Requests: 5, Gap: 2 * time.Second,
 	}
@@ -712,7 +726,7 @@ func TestParseStage(t *testing.T) {
 		"rate-to=1,rate=1,requests=1": "rate-to: is not a key\nhint: did you mean rate_to?",
 		"rate=x,requests=1":           `rate: must be a number, got "x"`,
 	} {
-		if _, err := plan.ParseStage(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := parseStage(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
@@ -769,12 +783,12 @@ func FuzzDraftNeverPanicsAndPrintsWhatItRead(f *testing.F) {
 	})
 }
 
-func FuzzParseStage(f *testing.F) {
+func FuzzStagesOfTheirFlag(f *testing.F) {
 	for _, text := range []string{"rate=10,duration=30s", "concurrency=4,requests=5,name=x", "rate=1,rate_to=1e300,requests=1", "=,=", ","} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := plan.ParseStage(text)
+		s, err := parseStage(text)
 		if err != nil {
 			return
 		}

@@ -481,6 +481,14 @@ var specKeys = []key[Spec]{
 		about: "Tokens that one of its block ids stands for, where it is not the format's own.",
 	},
 	{
+		name: "workload.trace.grid", field: func(s *Spec) any { return &s.Workload.Trace.Grid }, loose: true, above: true, most: month,
+		about: "Step on which its times were recorded, where that is not the one that is found: requests are spread over it.",
+	},
+	{
+		name: "workload.trace.keep_grid", field: func(s *Spec) any { return &s.Workload.Trace.KeepGrid }, loose: true,
+		about: "Leave times on the grid on which they were recorded, with all that came at once.",
+	},
+	{
 		name: "workload.trace.sessions", field: func(s *Spec) any { return &s.Workload.Trace.Sessions }, loose: true,
 		about: "Send its sessions whole: a call falls due when those that it came after have ended and the recorded pause is over. A rate then counts sessions, a concurrency sessions in progress, requests sessions; a stage that says nothing of its end sends those that are left.",
 	},

@@ -272,7 +272,7 @@ func (l *loader) trace() {
 	}
 	headers, _ := w.attributes()
 	t, err := trace.Read(w.File, trace.Options{
-		Format: trace.Format(w.Format), From: w.From, Until: w.Until, Sort: w.Sort, Seed: l.seed, BlockSize: w.Block, MaxGap: w.MaxGap,
+		Format: trace.Format(w.Format), From: w.From, Until: w.Until, Sort: w.Sort, Seed: l.seed, BlockSize: w.Block, MaxGap: w.MaxGap, Grid: w.Grid, KeepGrid: w.KeepGrid,
 		Class: w.Class, Headers: headers,
 	})
 	if err != nil {

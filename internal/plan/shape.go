@@ -213,7 +213,7 @@ func (c *workloadCheck) sources() {
 	}
 	c.needs("workload.dataset.file", w.Dataset.File != "", "workload.dataset.format", "workload.dataset.preset", "workload.dataset.columns", "workload.dataset.template")
 	c.needs("workload.trace.file", w.Trace.File != "", "workload.trace.format", "workload.trace.scale", "workload.trace.thin",
-		"workload.trace.from", "workload.trace.until", "workload.trace.sort", "workload.trace.block", "workload.trace.sessions", "workload.trace.models",
+		"workload.trace.from", "workload.trace.until", "workload.trace.sort", "workload.trace.block", "workload.trace.grid", "workload.trace.keep_grid", "workload.trace.sessions", "workload.trace.models",
 		"workload.trace.class", "workload.trace.headers")
 	c.needs("workload.trace.sessions", w.Trace.Sessions, "workload.trace.pauses", "workload.trace.max_gap", "workload.trace.min_calls",
 		"workload.trace.max_calls", "workload.trace.min_sessions")

@@ -254,6 +254,8 @@ type Trace struct {
 	Sort   bool          `yaml:"sort"`
 	Block  int           `yaml:"block"` // tokens that one of its block ids stands for; 0 for the format's own
 
+	Grid        time.Duration `yaml:"grid"`         // of its times, where they are on one that is not seen
+	KeepGrid    bool          `yaml:"keep_grid"`    // leave times on their grid
 	Sessions    bool          `yaml:"sessions"`     // send whole sessions: a call waits for those that it came after
 	Pauses      string        `yaml:"pauses"`       // what lies between them: PausesRecorded, PausesThink or PausesNone; empty for recorded
 	MaxGap      time.Duration `yaml:"max_gap"`      // longer ones are cut to it; 0 for none
