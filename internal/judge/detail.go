@@ -49,10 +49,12 @@ type Limit struct {
 
 // Machine is how the client's machine fared, from its health samples: one value for each.
 type Machine struct {
-	AtMs    []float64 `json:"at_ms"`         // ends of the spans
-	Busiest []Number  `json:"busiest_core"`  // fraction of the span in use by anybody, or stolen
-	Client  []Number  `json:"client_cores"`  // processor time of the client over the span
-	Waiting []Number  `json:"waiting_cores"` // time that threads of the client were runnable and not running, over the span
+	AtMs      []float64 `json:"at_ms"`         // ends of the spans
+	Busiest   []Number  `json:"busiest_core"`  // fraction of the span in use by anybody, or stolen
+	Client    []Number  `json:"client_cores"`  // processor time of the client over the span
+	WakeupP99 []Number  `json:"wakeup_p99_ms"` // how late the canary woke up
+	WakeupMax []Number  `json:"wakeup_max_ms"`
+	Waiting   []Number  `json:"waiting_cores"` // time that threads of the client were runnable and not running, over the span
 }
 
 // Requests are single requests, one value of each in every column, by index.
@@ -180,7 +182,7 @@ func points(s *Summary) []Point {
 }
 
 func machineOf(health []record.Health) Machine {
-	m := Machine{AtMs: []float64{}, Busiest: []Number{}, Client: []Number{}, Waiting: []Number{}}
+	m := Machine{AtMs: []float64{}, Busiest: []Number{}, Client: []Number{}, Waiting: []Number{}, WakeupP99: []Number{}, WakeupMax: []Number{}}
 	for i := range health {
 		h := &health[i]
 		m.AtMs = append(m.AtMs, h.AtMs)
@@ -190,6 +192,12 @@ func machineOf(health []record.Health) Machine {
 		}
 		m.Busiest = append(m.Busiest, busiest)
 		m.Client, m.Waiting = append(m.Client, cores(h.CPU, h.SpanMs)), append(m.Waiting, cores(h.RunQueue, h.SpanMs))
+		late := new(stats.Distribution)
+		for _, us := range h.Canary {
+			late.Add(1e3 * us)
+		}
+		at := scaled(measure.Milliseconds)
+		m.WakeupP99, m.WakeupMax = append(m.WakeupP99, at(late.Quantile(stats.P99))), append(m.WakeupMax, at(late.Quantile(1_000_000)))
 	}
 	return m
 }

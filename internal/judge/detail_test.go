@@ -66,7 +66,7 @@ func total(column []judge.Number, seconds float64) (sum float64) {
 
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
-	if math.Abs(got-want) > 1e-6*math.Max(1, math.Abs(want)) {
+	if !(math.Abs(got-want) <= 1e-6*math.Max(1, math.Abs(want))) { // no number is near nothing
 		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
@@ -137,7 +137,10 @@ func TestSeriesOfALongRunHasWiderSpans(t *testing.T) {
 	m := twoStages()
 	m.State.EndMs = 3 * 3600e3
 	all := requests(func(x *record.Exchange) *record.Exchange {
-		if x.Index == 1099 {
+		switch x.Index {
+		case 450:
+			x.End = record.At(x.Due + 3700*time.Millisecond)
+		case 1099:
 			x.End = record.At(3*time.Hour - time.Second)
 		}
 		return x
@@ -148,7 +151,7 @@ func TestSeriesOfALongRunHasWiderSpans(t *testing.T) {
 	}
 	near(t, "due", total(d.Series.Due, 4), 1100)
 	near(t, "completed", total(d.Series.Completed, 4), 1100)
-	near(t, "in flight from 4 to 8 s", valueOf(d.Series.InFlight[1]), 8.1)
+	near(t, "in flight from 4 to 8 s", valueOf(d.Series.InFlight[1]), 8.1+(3.5-0.081)/4) // request 450 is there from 4.5 s on
 	near(t, "in flight in the middle", valueOf(d.Series.InFlight[1000]), 1)
 	near(t, "TTFT median", valueOf(d.Series.TTFTP50[0]), 50)
 }
@@ -164,6 +167,14 @@ func TestSeriesKnowsManyValuesOfASpan(t *testing.T) {
 		reply(x, time.Duration(i+1)*time.Microsecond)
 		all = append(all, x)
 	}
+	t.Run("in spans of a second", func(t *testing.T) { sameQuantiles(t, m, all) })
+	m.State.EndMs = 3 * 3600e3
+	t.Run("in wider ones", func(t *testing.T) { sameQuantiles(t, m, all) })
+}
+
+// sameQuantiles holds the first span, which has all requests, against the summary.
+func sameQuantiles(t *testing.T, m *record.Manifest, all []*record.Exchange) {
+	t.Helper()
 	s, d := examine(t, m, all)
 	for _, level := range []struct {
 		name            string
@@ -339,5 +350,45 @@ func TestDetailHasWhatTheServerTold(t *testing.T) {
 	}
 	if !reflect.DeepEqual(d.Server, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", d.Server, want)
+	}
+}
+
+func TestDetailShowsTheClientsMachine(t *testing.T) {
+	m := twoStages()
+	dir := t.TempDir()
+	if err := m.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	log, err := record.CreateLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(dir, record.HealthFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, h := range []record.Health{
+		{AtMs: 1000, SpanMs: 1000, Cores: []record.Core{{Busy: 0.2}, {Busy: 0.5, Steal: 0.25}}, CPU: &record.Spent{Ms: 400}, Canary: []int64{10, 30, 20}},
+		{AtMs: 1500, SpanMs: 500, RunQueue: &record.Spent{Ms: 50}},
+	} {
+		if err := h.Write(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, d, err := judge.Examine(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := judge.Number{}
+	want := judge.Machine{
+		AtMs: []float64{1000, 1500}, Busiest: []judge.Number{judge.Some(0.75), none}, Client: []judge.Number{judge.Some(0.4), none}, Waiting: []judge.Number{none, judge.Some(0.1)},
+		WakeupP99: []judge.Number{judge.Some(0.03), none}, WakeupMax: []judge.Number{judge.Some(0.03), none},
+	}
+	if !reflect.DeepEqual(d.Machine, want) {
+		t.Errorf("got %+v, want %+v", d.Machine, want)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/judge/measure"
 	"tare/internal/record"
 )
 
@@ -86,7 +87,8 @@ func askedBy(t *testing.T, netlog string) (urls []string) {
 
 var (
 	consoleLine = regexp.MustCompile(`(?m)^.*CONSOLE.*$`)
-	shown       = regexp.MustCompile(`data-path="([^"]*)" data-value="([^"]*)"`)
+	shown       = regexp.MustCompile(`data-path="([^"]*)" data-value="([^"]*)"[^>]*>([^<]*)<`)
+	latencies   = regexp.MustCompile(`metrics\.[a-z0-9_]*_ms\.`)
 )
 
 // What check looks for must be there to be found.
@@ -125,6 +127,11 @@ func checkDir(t *testing.T, dir string) opened {
 	for _, v := range values {
 		if got, want := html.UnescapeString(v[2]), spelled(file, strings.Split(v[1], ".")); got != want {
 			t.Errorf("%s: the page shows %s, summary.json has %s", v[1], got, want)
+		}
+		if ms, err := strconv.ParseFloat(v[2], 64); err == nil && latencies.MatchString(v[1]) {
+			if got, want := strings.ReplaceAll(v[3], " ", ""), measure.Milliseconds.Format(ms*1e6); got != want {
+				t.Errorf("%s: the page writes %s, the terminal %s", v[1], got, want)
+			}
 		}
 	}
 	return o
@@ -172,6 +179,14 @@ func TestPageInABrowserShowsARunWithoutRecords(t *testing.T) {
 	check(t, manifest(), nil)
 }
 
+func TestPageInABrowserMarksARunThatWasKilled(t *testing.T) {
+	m := manifest()
+	m.State, m.Loops = record.State{}, nil
+	if o := check(t, m, exchanges()[:700]); !strings.Contains(o.document, "· INCOMPLETE") || !strings.Contains(o.document, "did not come to its end") {
+		t.Error("the page does not say that the run is incomplete")
+	}
+}
+
 func TestPageInABrowserShowsRepliesThatWereNotStreamed(t *testing.T) {
 	m, all := manifest(), exchanges()
 	m.Target.Stream = false
@@ -215,6 +230,10 @@ func TestPageInABrowserCountsGoodRequestsAsTheSummaryDoes(t *testing.T) {
 	m.Spec = []byte(`{"slo": ["ttft<=57ms", "tpot<=10ms", "e2e.p50<1s"]}`)
 	for _, x := range all[150:160] {
 		x.Outcome, x.Status = record.HTTPError, 500
+	}
+	m.Stages[2].EndMs, m.State.Cause = 8000, "interrupted" // what was planned for after it is not counted
+	for _, x := range all[1100:] {
+		*x = record.Exchange{Index: x.Index, Session: x.Index, Stage: 2, Due: x.Due, Outcome: record.NotSent}
 	}
 	for _, x := range all[90:110] { // of the warm-up some, whose ends lie in the first measured window
 		x.Events = x.Events[:1]

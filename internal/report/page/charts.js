@@ -9,7 +9,7 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 const stageColours = ["blue", "orange", "green", "purple", "sky", "yellow", "grey"];
 const stageStyle = (i) => ({ colour: stageColours[i % stageColours.length], dash: i >= stageColours.length ? [6, 4] : undefined });
 
-const seconds = (s) => (known(s) ? digits(s) + " s" : "–");
+const seconds = (s) => (known(s) ? Number(s.toFixed(3)) + " s" : "–");
 
 // chart draws series over x. Each series has label, colour (a name), values, and may have dash, points (no line), width, fill, format
 // and hidden. x and y have label and format, and may have log; over draws more into the plot.
@@ -81,9 +81,16 @@ function lineOf(s, y) {
   return {
     label: s.label, show: !s.hidden, scale: "y", dash: s.dash, width: s.points ? 0 : s.width || 1.75, spanGaps: false,
     stroke: () => colour(s.colour), fill: s.fill ? () => colour(s.colour) + "26" : undefined,
-    paths: s.points ? () => null : s.paths, points: { show: s.points ? true : s.dots, size: s.size || 5, fill: s.hollow ? () => colour("surface") : () => colour(s.colour) },
+    paths: s.points ? () => null : s.paths,
+    points: { show: true, filter: s.points || s.dots ? undefined : lonely, size: s.size || 4, fill: s.hollow ? () => colour("surface") : () => colour(s.colour) },
     value: (u, v) => (known(v) ? format(v) : ""),
   };
+}
+
+// lonely lists the values that no line reaches, since there is none before and behind.
+function lonely(u, series) {
+  const values = u.data[series];
+  return values.map((_, i) => i).filter((i) => known(values[i]) && !known(values[i - 1]) && !known(values[i + 1]));
 }
 
 // refresh fits every chart to its place and draws it in the colours of the moment.

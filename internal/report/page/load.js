@@ -104,12 +104,12 @@ function showFrontier() {
   chart(body, {
     x: { label: "tokens/s for one user", format: plain, data: xs, range: padded(xs) }, y: { label: "tokens/s for all", format: plain, fromZero: true },
     series: [{ label: "stages", values: points.map((p) => p.output_tokens_per_s), colour: "blue", dots: true, size: 8 }], height: 260,
-    over: (u) => points.forEach((p) => mark(u, p.interactivity_tokens_per_s, p.output_tokens_per_s, p.stage)),
+    over: (u) => points.forEach((p, i) => mark(u, p.interactivity_tokens_per_s, p.output_tokens_per_s, p.stage, i % 2 === 1)),
   });
 }
 
 // mark writes a name beside a point, on the side that has room.
-function mark(u, x, y, text) {
+function mark(u, x, y, text, below) {
   const c = u.ctx;
   const px = u.valToPos(x, "x", true);
   const right = px > u.bbox.left + u.bbox.width * 0.7;
@@ -117,7 +117,7 @@ function mark(u, x, y, text) {
   c.font = font(12 * devicePixelRatio);
   c.fillStyle = colour("ink");
   c.textAlign = right ? "right" : "left";
-  c.textBaseline = "bottom";
-  c.fillText(text.length > 32 ? text.slice(0, 31) + "…" : text, px + (right ? -8 : 8) * devicePixelRatio, u.valToPos(y, "y", true) - 4 * devicePixelRatio);
+  c.textBaseline = below ? "top" : "bottom";
+  c.fillText(text.length > 32 ? text.slice(0, 31) + "…" : text, px + (right ? -8 : 8) * devicePixelRatio, u.valToPos(y, "y", true) + (below ? 4 : -4) * devicePixelRatio);
   c.restore();
 }

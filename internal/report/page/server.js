@@ -71,7 +71,7 @@ function perToken(body, path) {
     piece.style.background = `var(--${name})`;
     return piece;
   }));
-  body.append(element("h3", {}, "Per output token: ", value(path + ".per_output_token.client_ms", span)), bar,
+  body.append(element("h3", {}, "Per output token, of the whole run: ", value(path + ".per_output_token.client_ms", span)), bar,
     element("p", { class: "key" }, legs.map(([label, key, name]) => element("span", {}, swatch(name), label + " ", value(`${path}.per_output_token.${key}`, span)))));
   if (t.derived) body.append(element("p", { class: "note" }, "Prefill and decode are differences of the server's TTFT, E2E and queue time."));
 }

@@ -83,5 +83,9 @@ function drawMachine(grid) {
     { label: "busiest core, by anybody", values: m.busiest_core, colour: "grey" }, { label: "cores that the client used", values: m.client_cores, colour: "orange" },
     { label: "cores that it waited for", values: m.waiting_cores, colour: "red", dash: [5, 4] },
   ].filter((line) => line.values.some(known));
+  if (m.wakeup_p99_ms.some(known)) {
+    chart(grid, { title: "Wake-ups of the client: how late a timer was heard", x, y: { label: "late", format: span, log: true }, sync: "time", height: 180, over: stageBands,
+      series: [{ label: "p99", values: m.wakeup_p99_ms, colour: "orange" }, { label: "longest", values: m.wakeup_max_ms, colour: "red", dash: [5, 4] }] });
+  }
   if (series.length > 0) chart(grid, { title: "The client's machine", x, y: { label: "cores", format: plain, fromZero: true }, series, sync: "time", height: 180, over: stageBands });
 }

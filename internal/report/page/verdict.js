@@ -20,10 +20,11 @@ const levelOf = (gate) => (gate.level === "failed" && gate.advisory ? ["doubtful
 
 function showVerdict(page) {
   const verdict = summary.verdict;
-  const [tone, mark, sentence] = verdicts[verdict.class] || ["bad", "?", verdict.class];
+  let [tone, mark, sentence] = verdicts[verdict.class] || ["bad", "?", verdict.class];
+  if (!summary.run.complete && tone === "good") [tone, mark, sentence] = ["doubtful", "!", "These numbers are the server's, of a run that did not come to its end."];
   document.title = `${verdict.class} · ${summary.run.target.model || "tare"} · tare report`;
   page.append(element("header", { class: "verdict " + tone },
-    element("p", { class: "badge" }, element("span", { "aria-hidden": "true" }, mark + " "), value("verdict.class", String)),
+    element("p", { class: "badge" }, element("span", { "aria-hidden": "true" }, mark + " "), value("verdict.class", String), summary.run.complete ? null : " · INCOMPLETE"),
     element("h1", {}, sentence),
     element("p", { class: "reason" }, value("verdict.reason", String)),
     finding(),
@@ -57,7 +58,7 @@ function worstGates() {
 function targetLine() {
   const { target, start, complete, cause } = summary.run;
   const parts = [target.model, target.url, target.endpoint, target.stream ? "streamed" : "not streamed", start ? start.replace("T", " ").replace(/\.\d+/, "") : null];
-  if (!complete) parts.push("INCOMPLETE" + (cause ? ` (${cause})` : ""));
+  if (!complete && cause) parts.push(`cut short: ${cause}`);
   return parts.filter(Boolean).join(" · ");
 }
 
