@@ -16,10 +16,18 @@ import (
 func main() {
 	runs := flag.Int("runs", 200, "simulated runs of each row")
 	measured := flag.String("measured", "", "run directory of a healthy client, whose lateness is drawn from in place of the built-in one")
-	table := flag.String("table", "", "alarms or power alone")
+	table := flag.String("table", "", "one of alarms, power and steady alone")
 	flag.Parse()
-	if *runs < 1 || *table != "" && *table != "alarms" && *table != "power" || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "falsealarm: needs at least 1 run, a table that is alarms or power if any, and no arguments")
+	tables := []struct {
+		name string
+		of   func(lateness, int) string
+	}{{"alarms", alarms}, {"power", power}, {"steady", steady}}
+	known := *table == ""
+	for _, t := range tables {
+		known = known || *table == t.name
+	}
+	if *runs < 1 || !known || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "falsealarm: needs at least 1 run, a table that is alarms, power or steady if any, and no arguments")
 		os.Exit(2)
 	}
 	late := published
@@ -30,10 +38,9 @@ func main() {
 			os.Exit(1)
 		}
 	}
-	if *table != "power" {
-		fmt.Println(alarms(late, *runs))
-	}
-	if *table != "alarms" {
-		fmt.Print(power(late, *runs))
+	for _, t := range tables {
+		if *table == "" || *table == t.name {
+			fmt.Println(t.of(late, *runs))
+		}
 	}
 }

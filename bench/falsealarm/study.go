@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,27 @@ func alarms(late lateness, runs int) string {
 		fmt.Fprintf(&b, "| %s | %d | %d | %s | %s |\n", servers()[i].name, runs, accused, share(accused, runs), list(gates))
 	}
 	fmt.Fprintf(&b, "| the slow ones together | %d | %d | %s | |\n", n, all, share(all, n))
+	return b.String()
+}
+
+// steady is the table of what stands between a healthy client before a steady server and CERTIFIED, of the gates that the simulation brings
+// something for.
+func steady(late lateness, runs int) string {
+	short := map[string]int{}
+	for seed := range runs {
+		s := simulate(uint64(seed), server{ttft: lognormal(500 * time.Millisecond), gap: constant(50 * time.Millisecond)}, late, trouble{})
+		for _, g := range s.Verdict.Gates {
+			observed := g.Level != verdict.Unobservable || g.ID == "T3" || g.ID == "T6" // which are so when they see too little
+			if observed && g.Level != verdict.CertifiedLevel && g.Level != verdict.NotApplicable {
+				short[g.ID+" "+g.Name]++
+			}
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, "| gate | runs | short of the certified level | share, 95 % |\n|---|---|---|---|")
+	for _, gate := range slices.Sorted(maps.Keys(short)) {
+		fmt.Fprintf(&b, "| %s | %d | %d | %s |\n", gate, runs, short[gate], share(short[gate], runs))
+	}
 	return b.String()
 }
 
