@@ -117,6 +117,7 @@ func TestFaultsOfServerMetricsNameTheKey(t *testing.T) {
 		{"{exporters: 'http://h/#x'}", "server_metrics.exporters: must not have a fragment"},
 		{"{prometheus: 'http://h', urls: 'http://h/m'}", "server_metrics.prometheus: takes the place of server_metrics.urls"},
 		{"{prometheus: 'http://h http://i'}", "server_metrics.prometheus: must be one URL"},
+		{"{prometheus: 'http://h/?a=b'}", "server_metrics.prometheus: must not have a query"},
 		{"{matchers: 'job=\"a\"'}", "server_metrics.matchers: goes with server_metrics.prometheus only"},
 		{"{prometheus: 'http://h', matchers: '{job=\"a\"}'}", "server_metrics.matchers: must be labels"},
 		{"{token: 'abc'}", "server_metrics.token: must be env:NAME or file:PATH"},

@@ -76,6 +76,9 @@ func (m *ServerMetrics) faults() (faults Faults) {
 	if len(Pages(m.Prometheus)) > 1 {
 		fault("prometheus", "must be one URL", "server_metrics.matchers chooses among the servers that it knows")
 	}
+	if strings.Contains(m.Prometheus, "?") {
+		fault("prometheus", "must not have a query: the path of the API is added", "")
+	}
 	if m.Matchers != "" && m.Prometheus == "" {
 		fault("matchers", "goes with server_metrics.prometheus only", "")
 	}

@@ -63,7 +63,7 @@ func (l *looker) identify(ctx context.Context) *record.Identity {
 
 // object is the JSON object of a good reply, or nil.
 func (l *looker) object(ctx context.Context, path string) (o map[string]any) {
-	r, err := l.get(ctx, l.server, l.source.Server.Base+path, l.source.Server.Header)
+	r, err := l.get(ctx, l.server, l.source.Server.Base+path, with(l.source.Server.Header, "Accept: application/json"))
 	if err != nil || r.status != http.StatusOK || json.Unmarshal(r.body, &o) != nil {
 		return nil
 	}

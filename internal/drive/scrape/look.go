@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,7 +119,7 @@ func (k *look) restsAs(before *look) bool {
 }
 
 func (l *looker) page(ctx context.Context) ([]record.Series, error) {
-	r, err := l.get(ctx, l.client, l.source.URL, l.source.Header)
+	r, err := l.get(ctx, l.client, l.source.URL, with(l.source.Header, "Accept: "+accepted))
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +132,9 @@ func (l *looker) page(ctx context.Context) ([]record.Series, error) {
 	}
 	return series, err
 }
+
+// with is header lines and one more, which goes before one of the same name.
+func with(header []string, line string) []string { return append(slices.Clone(header), line) }
 
 // reply is the reply to a plain question.
 type reply struct {
@@ -158,7 +162,6 @@ func (l *looker) ask(ctx context.Context, client *http.Client, url string, heade
 	if form != "" {
 		ask.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	ask.Header.Set("Accept", accepted)
 	for _, line := range header {
 		name, value, _ := strings.Cut(line, ": ")
 		if strings.EqualFold(name, "Host") {

@@ -264,6 +264,9 @@ func TestIdentityIsWhatServersSayOfThemselves(t *testing.T) {
 				http.Error(w, "", http.StatusUnauthorized)
 				return
 			}
+			if want := map[bool]string{true: accepted, false: "application/json"}[r.URL.Path == "/pre/metrics"]; r.Header.Get("Accept") != want {
+				t.Errorf("%s: asked for %s, want %s", r.URL.Path, r.Header.Get("Accept"), want)
+			}
 			switch r.URL.Path {
 			case "/pre/metrics":
 				w.Write([]byte("sglang:num_running_reqs 0\n"))
@@ -274,7 +277,7 @@ func TestIdentityIsWhatServersSayOfThemselves(t *testing.T) {
 			}
 		}))
 		s := source(p)
-		s.URL, s.Header = "http://server/pre/metrics", []string{"Authorization: Bearer key"}
+		s.URL, s.Header = "http://server/pre/metrics", []string{"Authorization: Bearer key", "Accept: text/event-stream"}
 		s.Server = &Server{Base: "http://server/pre", Header: s.Header, Dial: p.dial}
 		id := watch(t, time.Second, nil, s)[0].Identity
 		got, _ := json.Marshal(id)
