@@ -381,7 +381,7 @@ func (c *content) repeat(r *Request, call *trace.Call, replies [][]byte) (err er
 	}
 	c.talk = c.talk[:0]
 	for i, m := range call.Messages {
-		said := Message{Role: m.Role, Text: m.Text}
+		said := Message{Role: m.Role, Text: m.Text, Calls: m.Calls, Answers: m.Answers}
 		if m.HasFrom && replies != nil && replies[c.m.turnOf[m.From]] != nil {
 			said.Text = textOf(replies[c.m.turnOf[m.From]])
 		} else if i == 0 && len(c.text) > 0 {

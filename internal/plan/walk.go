@@ -56,9 +56,12 @@ type Request struct {
 
 // Message is one turn of a conversation.
 type Message struct {
-	Role  string // system, user or assistant
+	Role  string // system, user, assistant, or tool with Answers
 	Text  string
 	Media []Medium // beside the text
+
+	Calls   []byte // of tools, that an assistant made: JSON array in OpenAI's form; nil for none
+	Answers string // id of the tool call that it answers; empty for none
 }
 
 // Medium is a picture, a video or a sound that is sent within the body.

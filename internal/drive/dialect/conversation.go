@@ -47,13 +47,42 @@ func appendMessages(dst []byte, r *plan.Request, images bool) []byte {
 	dst = append(dst, '[')
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		if dst = separated(dst, i); images && len(m.Media) > 0 {
+		switch dst = separated(dst, i); {
+		case images && len(m.Media) > 0:
 			dst = appendOpenAIParts(dst, m)
-		} else {
+		case images:
+			dst = appendWithTools(dst, m)
+		default:
 			dst = appendMessage(dst, m)
 		}
 	}
 	return append(dst, ']')
+}
+
+// appendWithTools writes a message with the calls of tools that it makes, or the one that it answers, as OpenAI's chat has them.
+func appendWithTools(dst []byte, m *plan.Message) []byte {
+	dst = appendMessage(dst, m)
+	if m.Calls != nil {
+		dst = append(append(dst[:len(dst)-1], `,"tool_calls":`...), m.Calls...)
+		dst = append(dst, '}')
+	}
+	if m.Answers != "" {
+		dst = append(dst[:len(dst)-1], `,"tool_call_id":`...)
+		dst = append(appendString(dst, m.Answers), '}')
+	}
+	return dst
+}
+
+// spoken is a message for endpoints that spell calls of tools otherwise: what a tool answers is said by the user, and calls without a
+// text are the text.
+func spoken(m plan.Message) plan.Message {
+	if m.Role == "tool" {
+		m.Role = "user"
+	}
+	if m.Text == "" && m.Calls != nil {
+		m.Text = string(m.Calls)
+	}
+	return m
 }
 
 func appendMessage(dst []byte, m *plan.Message) []byte {
@@ -96,7 +125,12 @@ func appendResponsesInput(dst []byte, r *plan.Request) []byte {
 	if len(r.Messages) == 0 {
 		return appendString(dst, r.Prompt)
 	}
-	return appendMessages(dst, r, false)
+	dst = append(dst, '[')
+	for i := range r.Messages {
+		m := spoken(r.Messages[i])
+		dst = appendMessage(separated(dst, i), &m)
+	}
+	return append(dst, ']')
 }
 
 func appendAnthropicMessages(dst []byte, r *plan.Request) []byte {
@@ -106,8 +140,8 @@ func appendAnthropicMessages(dst []byte, r *plan.Request) []byte {
 	dst = append(dst, '[')
 	n := 0
 	for i := range r.Messages {
-		if m := &r.Messages[i]; !isSystem(*m) {
-			dst = appendAnthropicMessage(separated(dst, n), m)
+		if m := spoken(r.Messages[i]); !isSystem(m) {
+			dst = appendAnthropicMessage(separated(dst, n), &m)
 			n++
 		}
 	}
@@ -138,8 +172,8 @@ func appendGeminiContents(dst []byte, r *plan.Request) []byte {
 	dst = append(dst, '[')
 	n := 0
 	for i := range r.Messages {
-		if m := &r.Messages[i]; !isSystem(*m) {
-			dst = appendGeminiContent(separated(dst, n), m)
+		if m := spoken(r.Messages[i]); !isSystem(m) {
+			dst = appendGeminiContent(separated(dst, n), &m)
 			n++
 		}
 	}

@@ -27,6 +27,7 @@ func TestARequestIsWrittenInEachEndpointsWords(t *testing.T) {
 	coded := base64.StdEncoding.EncodeToString(file)
 	talk := []plan.Message{{Role: "system", Text: "Be \"brief\"."}, {Role: "user", Text: "a"}, {Role: "assistant", Text: "b\n"}, {Role: "user", Text: "ö"}}
 	look := []plan.Message{{Role: "user", Text: "What?", Media: []plan.Medium{{MediaType: media, Bytes: file}, {MediaType: "image/jpeg", Bytes: []byte{0xff}}}}}
+	tooled := []plan.Message{{Role: "assistant", Calls: []byte(`[{"id":"c1"}]`)}, {Role: "tool", Text: "4", Answers: "c1"}}
 	film := []plan.Message{{Role: "user", Text: "What?", Media: []plan.Medium{{MediaType: "audio/wav", Bytes: []byte{0xff}}, {MediaType: "video/mp4", Bytes: []byte{0xff}, First: true}}}}
 	mute := []plan.Message{{Role: "user", Media: []plan.Medium{{MediaType: media, Bytes: file}}}}
 	const plain = `"system: Be \"brief\".\n\nuser: a\n\nassistant: b\n\n\nuser: ö\n\nassistant:"`
@@ -39,6 +40,10 @@ func TestARequestIsWrittenInEachEndpointsWords(t *testing.T) {
 	}{
 		{"openai-chat", plan.Request{Messages: talk}, "messages", openAI},
 		{"openai-chat", plan.Request{Messages: look}, "messages", `[{"role":"user","content":[{"type":"text","text":"What?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + coded + `"}},{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,/w=="}}]}]`},
+		{"openai-chat", plan.Request{Messages: tooled}, "messages", `[{"role":"assistant","content":"","tool_calls":[{"id":"c1"}]},{"role":"tool","content":"4","tool_call_id":"c1"}]`},
+		{"openai-responses", plan.Request{Messages: tooled}, "input", `[{"role":"assistant","content":"[{\"id\":\"c1\"}]"},{"role":"user","content":"4"}]`},
+		{"anthropic-messages", plan.Request{Messages: tooled}, "messages", `[{"role":"assistant","content":"[{\"id\":\"c1\"}]"},{"role":"user","content":"4"}]`},
+		{"gemini", plan.Request{Messages: tooled}, "contents", `[{"role":"model","parts":[{"text":"[{\"id\":\"c1\"}]"}]},{"role":"user","parts":[{"text":"4"}]}]`},
 		{"openai-chat", plan.Request{Messages: film}, "messages", `[{"role":"user","content":[{"type":"video_url","video_url":{"url":"data:video/mp4;base64,/w=="}},{"type":"text","text":"What?"},{"type":"input_audio","input_audio":{"data":"/w==","format":"wav"}}]}]`},
 		{"openai-chat", plan.Request{Messages: mute}, "messages", `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + coded + `"}}]}]`},
 		{"openai-chat", plan.Request{Prompt: "a", Tools: weather}, "tools", string(weather)},

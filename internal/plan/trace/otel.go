@@ -199,6 +199,9 @@ type otelPart struct {
 	Text    string          `json:"text"`
 	ID      string          `json:"id"`
 	Name    string          `json:"name"`
+
+	Arguments json.RawMessage `json:"arguments"`
+	Response  json.RawMessage `json:"response"`
 }
 
 type otelMessage struct {
@@ -206,12 +209,46 @@ type otelMessage struct {
 	Content    json.RawMessage `json:"content"`
 	Parts      []otelPart      `json:"parts"`
 	ToolCallID string          `json:"tool_call_id"`
-	ToolCalls  []struct {
-		ID       string `json:"id"`
-		Function struct {
-			Name string `json:"name"`
-		} `json:"function"`
-	} `json:"tool_calls"`
+	ToolCalls  []toolCall      `json:"tool_calls"`
+}
+
+// toolCall is a call of a tool in OpenAI's form.
+type toolCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// calls are those of tools that a message makes, in OpenAI's form; nil for none.
+func (m otelMessage) calls() json.RawMessage {
+	all := m.ToolCalls
+	for _, p := range m.Parts {
+		if p.Type == "tool_call" {
+			c := toolCall{ID: p.ID}
+			c.Function.Name, c.Function.Arguments = p.Name, textOrJSON(p.Arguments)
+			all = append(all, c)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	for i := range all {
+		all[i].Type = "function"
+	}
+	text, _ := json.Marshal(all) // texts always can be
+	return text
+}
+
+// textOrJSON is a text, or any other value as JSON; empty for none.
+func textOrJSON(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
 }
 
 // text joins what a message says.
@@ -231,6 +268,9 @@ func (m otelMessage) text() string {
 			b.WriteString(text)
 		}
 		b.WriteString(p.Text)
+		if p.Type == "tool_call_response" {
+			b.WriteString(textOrJSON(p.Response))
+		}
 	}
 	return b.String()
 }
@@ -245,15 +285,16 @@ func otelMessages(text string) (messages []Message, answers []string, ok bool) {
 		return nil, nil, false
 	}
 	for _, m := range list {
-		messages = append(messages, Message{Role: m.Role, Text: m.text()})
+		said := Message{Role: m.Role, Text: m.text(), Calls: m.calls(), Answers: m.ToolCallID}
 		if m.ToolCallID != "" {
 			answers = append(answers, m.ToolCallID)
 		}
 		for _, p := range m.Parts {
 			if p.Type == "tool_call_response" && p.ID != "" {
-				answers = append(answers, p.ID)
+				answers, said.Answers = append(answers, p.ID), p.ID
 			}
 		}
+		messages = append(messages, said)
 	}
 	return messages, answers, true
 }

@@ -108,6 +108,9 @@ type Message struct {
 	Text    string
 	From    int // row, by index, whose output this message repeats; valid if HasFrom
 	HasFrom bool
+
+	Calls   json.RawMessage // of tools, that an assistant made: an array in OpenAI's form; nil for none
+	Answers string          // id of the tool call that it answers; empty for none
 }
 
 // Source is one file that was read.

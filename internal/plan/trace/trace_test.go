@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -384,6 +385,32 @@ func TestClientModelsAreDrawnFrom(t *testing.T) {
 	}
 	if _, err := trace.Read("testdata/servegen-bad", trace.Options{}); err == nil || !strings.Contains(err.Error(), "pattern: must be Gamma") {
 		t.Errorf("broken models: got %v", err)
+	}
+}
+
+// Calls of tools and their answers are read in both spellings, into one.
+func TestCallsOfToolsAreInTheHistory(t *testing.T) {
+	for _, messages := range []string{
+		`[{"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{\"a\":1}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "3"}]`,
+		`[{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "add", "arguments": {"a":1}}]}, {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "3"}]}]`,
+	} {
+		quoted, _ := json.Marshal(messages)
+		path := filepath.Join(t.TempDir(), "spans.json")
+		text := fmt.Sprintf(`{"trace_id": "t", "spans": [{"name": "chat", "start_time": "2026-01-01T00:00:00Z", "end_time": "2026-01-01T00:00:01Z", "attributes": {"gen_ai.input.messages": %s}}]}`, quoted)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := trace.Read(path, trace.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []trace.Message{
+			{Role: "assistant", Calls: json.RawMessage(`[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]`)},
+			{Role: "tool", Text: "3", Answers: "c1"},
+		}
+		if !reflect.DeepEqual(got.Rows[0].Call.Messages, want) {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", messages, got.Rows[0].Call.Messages, want)
+		}
 	}
 }
 
