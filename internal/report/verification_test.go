@@ -2,9 +2,12 @@ package report_test
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"tare/internal/judge"
 	"tare/internal/record"
 	"tare/internal/report"
 )
@@ -53,5 +56,45 @@ func TestDifferencesAreShownUpToTen(t *testing.T) {
 	}
 	if strings.Contains(b.String(), strings.Repeat("9", 61)) {
 		t.Errorf("a long value is not clipped:\n%s", b.String())
+	}
+}
+
+func TestEveryByteOfAFileIsHeldToTheRecords(t *testing.T) {
+	dir := runDir(t, manifest(), exchanges())
+	s, err := judge.Summarize(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := func() report.Check {
+		t.Helper()
+		checks, err := report.VerifySummary(dir, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return checks[0]
+	}
+	if c := held(); c.Result != report.Unchecked {
+		t.Errorf("no file: got %s", c.Result)
+	}
+	if err := report.WriteSummary(dir, s); err != nil {
+		t.Fatal(err)
+	}
+	if c := held(); c.Result != report.Agrees {
+		t.Errorf("as it was written: got %s: %s", c.Result, c.Detail)
+	}
+	path := filepath.Join(dir, report.SummaryFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Replace(text, []byte(`"completed": 1200`), []byte(`"completed": 1201`), 1)
+	if bytes.Equal(changed, text) {
+		t.Fatal("there is nothing to change")
+	}
+	if err := os.WriteFile(path, changed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if c := held(); c.Result != report.Differs || len(c.Differences) != 1 || c.Differences[0] != (record.Difference{Path: "total.outcomes.completed", A: "1201", B: "1200"}) {
+		t.Errorf("a number changed: got %s, %v", c.Result, c.Differences)
 	}
 }
