@@ -29,8 +29,8 @@ func TestMetricsThatHangDelayNoRequest(t *testing.T) {
 				t.Errorf("request %d: due %v, sent %v, want the same", x.Index, x.Due, sent)
 			}
 		}
-		if m.State.EndMs != 2980 { // the last is sent at 2.9 s and takes 80 ms
-			t.Errorf("got an end at %v ms, want that of the last reply, 2980", m.State.EndMs)
+		if end := m.State.EndMs; end < 2980 || end > 3000 { // the last is sent at 2.9 s and takes 80 ms; senders look up every few ms
+			t.Errorf("got an end at %v ms, want that of the last reply, 2980, and not of the looks behind it", end)
 		}
 		if n := strings.Count(out.String(), `"reason":"no answer within 2s","values":null`); n != strings.Count(out.String(), "\n") || n < 3 {
 			t.Errorf("got samples %s, want some, all with a reason in place of values", out.String())
