@@ -117,7 +117,11 @@ func checkRunDir(dir string) error {
 	}
 	_, err := record.ReadManifest(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return misused(fmt.Errorf("%s: not a run directory: it has no %s", dir, record.ManifestFile), "tare run prints the directory it wrote to")
+		hint := "tare run prints the directory it wrote to"
+		if runs := runsBelow(dir); len(runs) > 0 {
+			hint = fmt.Sprintf("it holds %d runs: name one of them, %s for instance", len(runs), runs[0])
+		}
+		return misused(fmt.Errorf("%s: not a run directory: it has no %s", dir, record.ManifestFile), hint)
 	}
 	if _, missing := os.Stat(filepath.Join(dir, record.ExchangesFile)); err == nil && missing != nil {
 		return &exit{

@@ -275,3 +275,46 @@ func TestPageInABrowserShowsWhatTheServerTold(t *testing.T) {
 		}
 	}
 }
+
+// drag drags over the first chart over time, from 300 to 500 pixels, and tells before and behind and after a double click which times
+// the charts show.
+const drag = `<script>
+const pause = () => new Promise((done) => setTimeout(done, 50));
+const times = () => [...charts].filter(({ u }) => u.cursor.sync && u.cursor.sync.key === "time").map(({ u }) => u.scales.x.min.toFixed(2) + "-" + u.scales.x.max.toFixed(2)).join(" ");
+(async () => {
+  await pause();
+  const over = [...charts].find(({ u }) => u.cursor.sync && u.cursor.sync.key === "time").u.over;
+  over.scrollIntoView();
+  await pause();
+  const { left, top } = over.getBoundingClientRect();
+  const tell = (what) => document.body.append(element("p", {}, what + ": " + times()));
+  const mouse = async (type, x) => {
+    over.dispatchEvent(new MouseEvent(type, { bubbles: true, clientX: left + x, clientY: top + 50, movementX: 1, movementY: 1, view: window }));
+    await pause();
+  };
+  tell("before");
+  for (const [type, x] of [["mouseenter", 300], ["mousemove", 300], ["mousedown", 300], ["mousemove", 400], ["mousemove", 500], ["mouseup", 500]]) await mouse(type, x);
+  tell("zoomed");
+  await mouse("dblclick", 400);
+  tell("after");
+})();
+</script></body>`
+
+func TestPageInABrowserZoomsAllChartsOverTimeAtOnce(t *testing.T) {
+	page, _ := pageOf(t, manifest(), exchanges())
+	page = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`).ReplaceAll(page, nil) // it would not let the mouse be played
+	o := open(t, bytes.Replace(page, []byte("</body>"), []byte(drag), 1), "")
+	told := map[string][]string{}
+	for _, line := range regexp.MustCompile(`<p>(before|zoomed|after): ([^<]*)</p>`).FindAllStringSubmatch(o.document, -1) {
+		told[line[1]] = strings.Fields(line[2])
+	}
+	before, zoomed := told["before"], told["zoomed"]
+	if len(before) < 5 || len(zoomed) != len(before) || !slices.Equal(before, told["after"]) {
+		t.Fatalf("got %v, want some charts, and after a double click the times of before", told)
+	}
+	for i := range before {
+		if before[i] != "0.00-10.00" || zoomed[i] != zoomed[0] || zoomed[i] == before[i] {
+			t.Errorf("chart %d: got %s, zoomed %s, want the whole run, and what the first shows: %s", i, before[i], zoomed[i], zoomed[0])
+		}
+	}
+}
