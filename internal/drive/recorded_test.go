@@ -3,6 +3,7 @@ package drive_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,4 +118,27 @@ func TestAFailedCallTakesThoseBehindItAlone(t *testing.T) {
 			t.Errorf("%d records, the next session begins at %v, want 6 and %v", len(all), got[5].Due, last)
 		}
 	})
+}
+
+// The places of a closed stage begin one after another where a rate says so, over all shards; then they follow their replies.
+func TestPlacesBeginAtTheirRate(t *testing.T) {
+	for _, loops := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &talker{after: 3 * time.Second}
+			cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Servers: at("pipe"), Loops: loops, Dial: server.dial}
+			all, _ := carry(t, t.Context(), cfg, spec(plan.Load{Stages: []plan.LoadStage{{Concurrency: 4, StartRate: 2, Requests: 8}}}))
+			var due []time.Duration
+			for _, x := range all {
+				due = append(due, x.Due)
+			}
+			slices.Sort(due)
+			var want []time.Duration
+			for _, at := range []time.Duration{0, 500, 1000, 1500, 3000, 3500, 4000, 4500} {
+				want = append(want, at*time.Millisecond)
+			}
+			if !slices.Equal(due, want) {
+				t.Errorf("%d loops: due at %v, want %v", loops, due, want)
+			}
+		})
+	}
 }

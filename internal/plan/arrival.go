@@ -391,7 +391,13 @@ func (s *Stage) ThinkTime() time.Duration { return s.think.Mean }
 func (p *Plan) Begins(stage int) func(place int) time.Duration {
 	s := &p.Stages[stage]
 	times := s.think.Times(p.Spec.Load.Seed)
-	return func(place int) time.Duration { return times.Begin(s.First, place) }
+	return func(place int) time.Duration {
+		at := times.Begin(s.First, place)
+		if s.StartRate > 0 {
+			at += time.Duration(math.Round(float64(place) / s.StartRate * 1e9))
+		}
+		return at
+	}
 }
 
 // appendArrivals appends the canonical form of a stage's arrivals where they are more than the load's own process and shape,
@@ -399,6 +405,9 @@ func (p *Plan) Begins(stage int) func(place int) time.Duration {
 func (s *Stage) appendArrivals(dst []byte, load *Load) []byte {
 	o := &s.open
 	same := s.Closed || s.trace != nil || o.Process == process(load.Arrival) && (!shaped(load.Arrival) || o.Shape == load.Burstiness)
+	if s.StartRate > 0 {
+		dst = binary.BigEndian.AppendUint64(append(dst, 's'), math.Float64bits(s.StartRate))
+	}
 	if same && o.Wave == (schedule.Wave{}) && o.Spike == (schedule.Spike{}) && s.think == (schedule.Think{}) && o.States == nil && o.Clients == nil {
 		return dst
 	}

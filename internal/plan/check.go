@@ -144,6 +144,9 @@ func stageFaults(s *LoadStage, path string, present presence, whole bool) (fault
 	if has("rate_to", &s.RateTo) && !rate {
 		fault(".rate_to", "needs a rate to start from", "")
 	}
+	if has("start_rate", &s.StartRate) && !concurrency {
+		fault(".start_rate", "goes with concurrency only", "an open loop has a rate")
+	}
 	if has("max_in_flight", &s.MaxInFlight) && concurrency && !rate {
 		fault(".max_in_flight", "goes with rate only", "in a closed loop concurrency is the limit")
 	}

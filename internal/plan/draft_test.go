@@ -79,6 +79,7 @@ func TestFaultsNameKeyValueAndReason(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"", "spec.yaml: load: needs a rate or a concurrency|spec.yaml: load: needs a duration or a number of requests"},
 		{"load:\n  rate: 1\n", "spec.yaml:1: load: needs a duration or a number of requests"},
+		{"load: {stages: [{rate: 1, start_rate: 4, requests: 9}]}", "spec.yaml:1: load.stages[0].start_rate: goes with concurrency only"},
 		{"load: {rate: 1, concurrency: 4, requests: 9}", "spec.yaml:1: load.concurrency: does not go with rate"},
 		{"load:\n  requests: 5\n  rate: 0\n", "spec.yaml:3: load.rate: must be above 0 requests/s, got 0"},
 		{"load:\n  requests: 5\n  rate: 1e-9\n", "spec.yaml:3: load.rate: must be at least 0.000001 requests/s, got 1e-09"},

@@ -699,6 +699,10 @@ var stageKeys = []key[LoadStage]{
 		hint:  "for an open loop leave concurrency out and set rate",
 	},
 	{
+		name: "start_rate", field: func(s *LoadStage) any { return &s.StartRate }, loose: true, unit: "requests/s", above: true, most: maxRate,
+		about: "Closed loop: its places begin one after another, so many a second, in place of all at once; each then follows its replies.",
+	},
+	{
 		name: "max_in_flight", field: func(s *LoadStage) any { return &s.MaxInFlight }, loose: true, unit: "requests", least: 1,
 		most:  1e6,
 		about: "Admission limit of an open loop. Requests wait for it, and the wait counts in the times from due.",

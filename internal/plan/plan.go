@@ -54,6 +54,7 @@ type Stage struct {
 
 	Rate, RateTo float64 // requests per second at the start and the end of an open stage; equal without a ramp
 	Concurrency  int     // requests in flight of a closed stage
+	StartRate    float64 // its places that begin per second; 0 for all at once
 	MaxInFlight  int     // declared admission limit of an open stage; 0 for none
 
 	open    schedule.Open   // the schedule of an open stage
@@ -185,7 +186,7 @@ func (p *Plan) stage(load LoadStage, first, before int64) Stage {
 	s := Stage{
 		Name: load.Name, Closed: load.Concurrency > 0, Gap: load.Gap,
 		Duration: load.Duration, First: first, Requests: load.Requests, Expected: float64(load.Requests),
-		Rate: load.Rate, RateTo: load.RateTo, Concurrency: load.Concurrency, MaxInFlight: load.MaxInFlight,
+		Rate: load.Rate, RateTo: load.RateTo, Concurrency: load.Concurrency, StartRate: load.StartRate, MaxInFlight: load.MaxInFlight,
 	}
 	if s.Closed {
 		s.think = load.think()

@@ -146,6 +146,7 @@ type LoadStage struct {
 	Rate        float64       `yaml:"rate"`    // requests per second
 	RateTo      float64       `yaml:"rate_to"` // requests per second at the end: a linear ramp
 	Concurrency int           `yaml:"concurrency"`
+	StartRate   float64       `yaml:"start_rate"`    // places of a closed stage that begin per second; 0 for all at once
 	MaxInFlight int           `yaml:"max_in_flight"` // admission limit of an open stage; the wait counts from due
 	Duration    time.Duration `yaml:"duration"`
 	Requests    int64         `yaml:"requests"`

@@ -196,7 +196,7 @@ tokenizer: {pretrained_model_name_or_path: /t}`, []string{
 			"chat_template: \"/t/chat_template.jinja\"", "concurrency: 5\n      duration: 5s\n", "concurrency: 25\n",
 		}},
 		{"otel", string(fixture(t, "otel.yml")), []string{
-			"- concurrency: 4\n      duration: 10m\n      requests: 20\n", "- rate: 1000000\n      gap: 1s\n      arrival: \"constant\"\n", "file: \"spans/*.json\"",
+			"- concurrency: 4\n      start_rate: 1.5\n      duration: 10m\n      requests: 20\n", "- rate: 1000000\n      gap: 1s\n      arrival: \"constant\"\n", "file: \"spans/*.json\"",
 			"sessions: true", "max_gap: 5s", "min_calls: 4", "min_sessions: 50", "models: \"model-a=m\"", "history: \"live\"", "output_tokens: 500",
 			"session_header: \"x-session\"",
 		}},

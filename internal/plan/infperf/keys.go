@@ -133,7 +133,7 @@ var keys = []key{
 	{path: "load.stages[].num_requests", use: works, about: "`requests` of a concurrent load"},
 	{path: "load.stages[].concurrency_level", use: works, about: "`concurrency`"},
 	{path: "load.stages[].concurrent_sessions", use: works, about: "`concurrency` of sessions; 0, all at once, is a constant rate of a million a second"},
-	{path: "load.stages[].session_rate", use: works, about: "accepted and noted: a session begins as soon as another has ended"},
+	{path: "load.stages[].session_rate", use: works, about: "`start_rate`: of the first sessions; each later one begins as soon as another has ended"},
 	{path: "load.stages[].num_sessions", use: works, about: "`requests`, which counts sessions; without it those that are left"},
 	{path: "load.stages[].timeout", use: works, about: "`duration`: then no more is sent"},
 	{path: "load.sweep.type", use: works, about: "steps of closed stages: linear by equal differences, geometric by equal factors; a rate is not searched for"},

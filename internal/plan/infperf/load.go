@@ -257,7 +257,12 @@ func (c *converter) sessionStages() {
 			}
 		}
 		if n := stage.child("session_rate"); !n.idle() {
-			c.note(n, theirs+".session_rate", "is no limit: a session begins as soon as another has ended, and the first ones at once")
+			if level == 0 {
+				c.note(n, theirs+".session_rate", "has no effect where all sessions begin at once")
+				return
+			}
+			c.set(ours+"start_rate", n.text, n)
+			c.note(n, theirs+".session_rate", "holds for the first sessions: each later one begins as soon as another has ended")
 		}
 	})
 }
