@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 virtual() {
 	TARE_SEEDS=100 go test ./internal/judge/stats -count 1 -run StabilityKeeps -v
-	TARE_SEEDS=20 go test ./internal/judge/capacity -count 1 -timeout 30m -run CapacityOfKnownServers -v
+	TARE_SEEDS=20 go test ./internal/judge/capacity -count 1 -timeout 30m -run KnownServer -v
 }
 
 # one NAME RATE FLAGS...: a search against a simulator that can do RATE requests per second of 8 output tokens

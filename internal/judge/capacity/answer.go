@@ -130,7 +130,8 @@ func (s *search) most() Limit {
 	return best
 }
 
-// promised is the largest rate that meets the objectives; where it is the largest stable one, it has that one's upper end.
+// promised is the largest rate that meets the objectives. Its interval is from the highest rate that surely meets them to the least that surely does not, or
+// that is not stable.
 func (s *search) promised(stable Limit) Limit {
 	if s.Target <= 0 {
 		return Limit{Why: "no objectives were given"}
@@ -145,17 +146,16 @@ func (s *search) promised(stable Limit) Limit {
 	case low == nil:
 		return Limit{Why: fmt.Sprintf("%.4g %% of the requests are to meet the objectives; at %.4g/s, the least rate tried, %.4g %% do", 100*s.Target, high.rate, 100*high.share())}
 	}
-	l := Limit{Known: true, Rate: low.rate, Low: low.rate}
-	switch {
-	case high != nil:
-		l.High = high.rate
-	case equal(low.rate, stable.Rate):
-		l.Low, l.High, l.Above = stable.Low, stable.High, stable.Above
-	default:
-		l.Above = true
+	l := Limit{Known: true, Rate: low.rate}
+	l.Low, l.High = s.sure(low.rate)
+	if l.High <= 0 {
+		l.High, l.Above = stable.High, stable.Above
 	}
-	if l.High > 0 {
+	switch {
+	case l.High > 0 && l.Low > 0:
 		l.Resolution = max(l.High/l.Rate, l.Rate/l.Low) - 1
+	case !l.Above:
+		l.Resolution = 1
 	}
 	return l
 }

@@ -114,9 +114,10 @@ type Trial struct {
 
 	Planned   int64
 	Completed int64
-	Good      int64 // completed, and every objective on single requests met; of Planned
-	Judged    bool  // there are objectives, and Good counts
-	Missed    bool  // an objective on all requests together, such as a percentile, was missed
+	Good      int64   // completed, and every objective on single requests met; of Planned
+	Judged    bool    // there are objectives, and Good counts
+	GoodError float64 // standard error of Good over Planned, which allows for requests that meet the same queue
+	Missed    bool    // an objective on all requests together, such as a percentile, was missed
 
 	State     stats.State // of an open stage, at the tolerance
 	Why       string

@@ -128,7 +128,14 @@ type promise struct {
 	rate          float64
 	good, planned int64
 	trials        int
-	missed        int // of the trials, those that missed an objective on all requests together
+	missed        int     // of the trials, those that missed an objective on all requests together
+	variance      float64 // of the number of good requests
+}
+
+// bounds are the 95 % interval of the share of good requests.
+func (p *promise) bounds() (low, high float64) {
+	half := 1.96 * math.Sqrt(p.variance) / float64(max(p.planned, 1))
+	return p.share() - half, p.share() + half
 }
 
 func (p *promise) share() float64 { return float64(p.good) / float64(max(p.planned, 1)) }
@@ -150,6 +157,7 @@ func (s *search) promises() (all []promise) {
 		}
 		all[at].good += t.Good
 		all[at].planned += t.Planned
+		all[at].variance += t.GoodError * t.GoodError * float64(t.Planned) * float64(t.Planned)
 		all[at].trials++
 		if t.Missed {
 			all[at].missed++
@@ -176,13 +184,32 @@ func (s *search) kept() (low, high *promise) {
 	return low, nil
 }
 
+// sure are the highest rate up to the one that was found of which it is sure that it meets the objectives, and the least from it on of which it is
+// sure that it does not; 0 where there is none.
+func (s *search) sure(found float64) (low, high float64) {
+	for _, p := range s.promises() {
+		least, most := p.bounds()
+		failed := 2*p.missed > p.trials
+		switch {
+		case p.rate <= found*(1+1e-9) && least >= s.Target && !failed:
+			low = p.rate
+		case p.rate > found*(1+1e-9) && high <= 0 && (most < s.Target || failed):
+			high = p.rate
+		}
+	}
+	return low, high
+}
+
+// objectiveRequests is how many requests a trial has that is held to the objectives: they depend on each other, and are worth far fewer.
+const objectiveRequests = 2000
+
 // objective narrows down the largest rate that meets the objectives, and asks twice at both ends.
 func (s *search) objective(stable *level) (Load, bool) {
 	if s.Target <= 0 {
 		return Load{}, false
 	}
 	low, high := s.kept()
-	n := max(curveRequests, 20/(1-s.Target))
+	n := max(objectiveRequests, 20/(1-s.Target))
 	try := func(rate float64, times int) (Load, bool) {
 		l := s.asked(Objective, rate, n)
 		return l, rate >= s.LeastRate && s.wants(&l, times)

@@ -218,7 +218,7 @@ func (b *bench) judged(l capacity.Load, fates []fate) capacity.Trial {
 
 func manifestOf(l capacity.Load) *record.Manifest {
 	m := &record.Manifest{
-		Schema: record.ManifestSchema, Target: record.Target{URL: "http://127.0.0.1:1", Model: "m", Endpoint: "openai-chat", Stream: true},
+		Spec: []byte(`{"slo": ["e2e<1000ms"], "slo_target": 0.9}`), Schema: record.ManifestSchema, Target: record.Target{URL: "http://127.0.0.1:1", Model: "m", Endpoint: "openai-chat", Stream: true},
 		Client: record.Client{Engine: "epoll", Loops: 1, KernelStamps: true}, State: record.State{Complete: true},
 	}
 	kind := "open"
@@ -402,5 +402,33 @@ func TestCapacityOfKnownServers(t *testing.T) {
 				t.Errorf("within the resolution in %d of %d searches, want 19 of 20", within, seeds)
 			}
 		})
+	}
+}
+
+// Of a single server with random arrivals and exponential service the share that is answered within t is 1 − e^−(μ−λ)t.
+func TestObjectiveOfAKnownServer(t *testing.T) {
+	seeds, all := seedsOf(3)
+	const truth = 10 - 2.302585093/1 // 90 % within 1 s
+	c := virtual()
+	c.Target = 0.9
+	within, worst, widest := 0, 0.0, 0.0
+	for seed := range seeds {
+		a, _ := search(c, servers[1], uint64(seed))
+		o := a.Objective
+		if o.Known && a.Valid && o.Low <= truth && truth <= o.High {
+			within++
+		} else {
+			t.Logf("seed %d: %+v", seed, a)
+		}
+		if off := o.Rate/truth - 1; math.Abs(off) > math.Abs(worst) {
+			worst = off
+		}
+		widest = max(widest, o.Resolution)
+	}
+	if all {
+		fmt.Printf("λ_SLO of 1 slot, exponential 0.1 s, 90 %% within 1 s: %.4g/s, in the interval in %d of %d, worst %+.1f %%, widest %.1f %%\n", truth, within, seeds, 100*worst, 100*widest)
+	}
+	if within*20 < seeds*18 {
+		t.Errorf("the interval holds %.3g/s in %d of %d searches, want 18 of 20", truth, within, seeds)
 	}
 }

@@ -84,6 +84,11 @@ func (t *Trial) promise(o *judge.Objectives) {
 	if t.Good = t.Planned; each {
 		t.Good, t.Planned = o.Good, o.Planned
 	}
+	low, okLow := o.Attainment.Low.Get()
+	high, okHigh := o.Attainment.High.Get()
+	if okLow && okHigh {
+		t.GoodError = (high - low) / 2 / 1.96
+	}
 	for i := range o.Together {
 		t.Missed = t.Missed || o.Together[i].Result == judge.Missed
 	}
