@@ -14,8 +14,9 @@ func BenchmarkPage(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
+			r := new(reader)
 			for b.Loop() {
-				if _, err := parse(http.Header{}, text); err != nil {
+				if _, err := r.parse(http.Header{}, text); err != nil {
 					b.Fatal(err)
 				}
 			}

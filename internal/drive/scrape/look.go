@@ -31,7 +31,9 @@ type looker struct {
 	server  *http.Client      // of the server under test; nil for none
 	kind    string            // dialect of the last page that could be read
 	told    map[string]string // settings on that page
-	seen    time.Time         // newest sample of a Prometheus server
+	read    reader
+	body    bytes.Buffer // of the last reply
+	seen    time.Time    // newest sample of a Prometheus server
 }
 
 // look is one look at a source.
@@ -126,7 +128,7 @@ func (l *looker) page(ctx context.Context) ([]record.Series, error) {
 	if r.status != http.StatusOK {
 		return nil, fmt.Errorf("status %d", r.status)
 	}
-	series, err := parse(r.header, r.body)
+	series, err := l.read.parse(r.header, r.body)
 	if kind, _, _ := mime.ParseMediaType(r.header.Get("Content-Type")); err == nil && len(series) == 0 && kind != "" && kind != "text/plain" && kind != expfmt.OpenMetricsType {
 		err = fmt.Errorf("no metrics, but %s", kind)
 	}
@@ -136,7 +138,7 @@ func (l *looker) page(ctx context.Context) ([]record.Series, error) {
 // with is header lines and one more, which goes before one of the same name.
 func with(header []string, line string) []string { return append(slices.Clone(header), line) }
 
-// reply is the reply to a plain question.
+// reply is the reply to a plain question. Its body is the looker's, to the next question.
 type reply struct {
 	status int
 	header http.Header
@@ -174,14 +176,14 @@ func (l *looker) ask(ctx context.Context, client *http.Client, url string, heade
 		return r, err
 	}
 	defer got.Body.Close()
-	body := bytes.NewBuffer(make([]byte, 0, 64<<10))
-	if _, err := body.ReadFrom(io.LimitReader(got.Body, maxPage+1)); err != nil {
+	l.body.Reset()
+	if _, err := l.body.ReadFrom(io.LimitReader(got.Body, maxPage+1)); err != nil {
 		return r, err
 	}
-	if body.Len() > maxPage {
+	if l.body.Len() > maxPage {
 		return r, errTooLarge
 	}
-	return reply{got.StatusCode, got.Header, body.Bytes()}, nil
+	return reply{got.StatusCode, got.Header, l.body.Bytes()}, nil
 }
 
 // longestReason is the most bytes of a reason that are kept.

@@ -1,7 +1,6 @@
 package scrape
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -20,17 +19,22 @@ import (
 // accepted is what pages are asked for in: the plain format first, which is the cheaper one to read.
 const accepted = "text/plain;version=0.0.4;q=1,application/openmetrics-text;version=1.0.0;q=0.5"
 
+// reader reads pages of one source, one after another. It keeps what it allocates: the collector stands still during a run.
+type reader struct {
+	wanted map[string]bool // by the name of a metric, as met
+	lines  []byte
+}
+
 // parse reads a page of metrics. Lines of other names than record.WantsMetric has are left out before they are parsed: a server's
 // page has thousands, and reading takes processor time next to the load.
 //
 // Note: the library's decoder of OpenMetrics takes milliseconds and a megabyte for each line. So lines of that format are cut down to
 // what both formats have in common, and its parser of plain text reads them.
-func parse(header http.Header, body []byte) ([]record.Series, error) {
-	lines, err := wantedLines(body, isOpen(header, body))
-	if err != nil {
+func (r *reader) parse(header http.Header, body []byte) ([]record.Series, error) {
+	if err := r.choose(body, isOpen(header, body)); err != nil {
 		return nil, err
 	}
-	dec := expfmt.NewDecoder(bytes.NewReader(lines), expfmt.FmtText)
+	dec := expfmt.NewDecoder(bytes.NewReader(r.lines), expfmt.FmtText)
 	var all []record.Series
 	for {
 		var f dto.MetricFamily
@@ -54,26 +58,37 @@ func isOpen(header http.Header, body []byte) bool {
 
 const eof = "# EOF"
 
-// wantedLines are the lines of a page that are of use, in the plain format.
-func wantedLines(body []byte, open bool) ([]byte, error) {
-	kept := make([]byte, 0, 16<<10)
-	lines := bufio.NewScanner(bytes.NewReader(body))
-	lines.Buffer(nil, maxPage)
+// choose keeps the lines of a page that are of use, in the plain format.
+func (r *reader) choose(body []byte, open bool) error {
+	r.lines = r.lines[:0]
 	whole := !open
-	for lines.Scan() {
-		line := lines.Bytes()
+	for line := range bytes.Lines(body) {
+		line = bytes.TrimRight(line, "\r\n")
 		if open {
 			whole = string(bytes.TrimSpace(line)) == eof
 			line = plain(line)
 		}
-		if record.WantsMetric(nameOn(line)) {
-			kept = append(append(kept, line...), '\n')
+		if r.wants(nameOn(line)) {
+			r.lines = append(append(r.lines, line...), '\n')
 		}
 	}
 	if !whole {
-		return nil, errors.New("cut off: OpenMetrics does not end with # EOF")
+		return errors.New("cut off: OpenMetrics does not end with # EOF")
 	}
-	return kept, nil
+	return nil
+}
+
+func (r *reader) wants(name []byte) bool {
+	want, met := r.wanted[string(name)]
+	if met {
+		return want
+	}
+	if r.wanted == nil {
+		r.wanted = map[string]bool{}
+	}
+	want = record.WantsMetric(string(name))
+	r.wanted[string(name)] = want
+	return want
 }
 
 // plain is a line of OpenMetrics without what the plain format does not have: types of its own, timestamps in seconds, exemplars.
@@ -115,12 +130,12 @@ func endOfLabels(line []byte) int {
 const typeOf = "# TYPE "
 
 // nameOn is the name of the metric that a line is about; empty for a help text, which nobody reads.
-func nameOn(line []byte) string {
+func nameOn(line []byte) []byte {
 	line = bytes.TrimPrefix(line, []byte(typeOf))
 	if end := bytes.IndexAny(line, "{ \t"); end > 0 {
-		return string(line[:end])
+		return line[:end]
 	}
-	return ""
+	return nil
 }
 
 // appendSeries takes a metric apart into its numbers.

@@ -35,7 +35,7 @@ func TestEveryDialectIsPutIntoOurWords(t *testing.T) {
 		"amd":         {"gpu_utilization": 0.8, "gpu_memory_bytes": 2 << 30, "gpu_power_w": 450},
 		"openmetrics": {"prompt_tokens": 1280, "e2e_sum_ms": 2500, "e2e_count": 10},
 	} {
-		series, err := parse(http.Header{}, page(t, name))
+		series, err := new(reader).parse(http.Header{}, page(t, name))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -54,7 +54,7 @@ func TestEveryDialectIsPutIntoOurWords(t *testing.T) {
 func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 
 func TestReasonsBucketsAndSettingsAreKept(t *testing.T) {
-	series, err := parse(http.Header{}, page(t, "vllm"))
+	series, err := new(reader).parse(http.Header{}, page(t, "vllm"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestPagesThatAreNotWholeAreRefused(t *testing.T) {
 		"line cut off":        {nil, "vllm:num_requests_running{engine=\"0\n", "not readable as metrics"},
 		"twice":               {nil, "# TYPE vllm:num_requests_running gauge\n# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 1\n", "TYPE"},
 	} {
-		if _, err := parse(c.header, []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := new(reader).parse(c.header, []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want a fault with %q", name, err, c.want)
 		}
 	}
@@ -94,12 +94,12 @@ func TestPagesThatAreNotWholeAreRefused(t *testing.T) {
 // A server's page has faults of others in it: an exporter of an application's own, a line that is broken.
 func TestLinesOfOtherNamesAreNotEvenRead(t *testing.T) {
 	text := "# TYPE mine gauge\nmine{x=\"\n<html>\n" + string(page(t, "llamacpp"))
-	series, err := parse(http.Header{}, []byte(text))
+	series, err := new(reader).parse(http.Header{}, []byte(text))
 	if got, ok := record.Translate(series, false); err != nil || !ok || got.Values[record.OutputTokens] != 1504 {
 		t.Errorf("got %v, %v, want the numbers of the server", got, err)
 	}
 	for _, text := range []string{"", "<!DOCTYPE html><title>Sign in</title>", "# TYPE up gauge\nup 1\n"} {
-		series, err := parse(http.Header{}, []byte(text))
+		series, err := new(reader).parse(http.Header{}, []byte(text))
 		if got, ok := record.Translate(series, false); ok || err != nil {
 			t.Errorf("%q: got %v, %v, want nothing known", text, got, err)
 		}
@@ -128,7 +128,7 @@ func FuzzPage(f *testing.F) {
 		if open {
 			header.Set("Content-Type", "application/openmetrics-text")
 		}
-		series, err := parse(header, body)
+		series, err := new(reader).parse(header, body)
 		if err == nil {
 			record.Translate(series, true)
 		}
