@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +28,7 @@ func newVerify() *cobra.Command {
 		Long: `Hold a run directory to its own facts, and say what differs. DIR may be that of tare run --repeat or of tare sweep.
 
 The plan is made anew from the spec in the manifest and must have the ids that the run had; the files that the spec names must still
-have their hashes, where they are there. The records must have the checksums they were written with, and be of the planned requests.
+have their hashes, where they are there. The records must have the checksums they were written with, and the due times of the plan.
 summary.json, verdict.json, replications.json and sweep.json are computed anew from the records and must be the same, byte for byte.
 
 Exit codes:
@@ -124,7 +126,11 @@ func verifyRun(ctx context.Context, dir string) (v report.Verification, s *judge
 	}
 	v.Dir = dir
 	v.Add(verifyEnd(m, s))
-	v.Add(verifyPlan(ctx, m)...)
+	planned, err := verifyPlan(ctx, m, dir)
+	if err != nil {
+		return v, nil, err
+	}
+	v.Add(planned...)
 	v.Add(log)
 	v.Add(explainBuild(m, files)...)
 	return v, s, ctx.Err()
@@ -187,25 +193,83 @@ func explainBuild(m *record.Manifest, files []report.Check) []report.Check {
 
 func versionOf(t record.Tool) string { return strings.TrimSpace(t.Version + " " + t.Revision) }
 
-// verifyPlan makes the plan anew from the effective spec, which holds it to the hashes of the files that it names, and compares ids.
-func verifyPlan(ctx context.Context, m *record.Manifest) []report.Check {
+// verifyPlan makes the plan anew from the effective spec, which holds it to the hashes of the files that it names, and compares ids and records.
+func verifyPlan(ctx context.Context, m *record.Manifest, dir string) ([]report.Check, error) {
 	p, err := replan(m.Spec)
 	if err != nil {
-		return refusedPlan(err)
+		return refusedPlan(err), nil
 	}
 	defer p.Close()
 	var checks []report.Check
 	for _, f := range p.Files() {
 		checks = append(checks, report.Check{What: f.Key, Result: report.Agrees, Detail: fmt.Sprintf("%s, %s", f.SHA256, f.Path)})
 	}
-	if !m.Plan.Complete {
-		return append(checks, report.Check{What: "plan id", Result: report.Unchecked, Detail: "the run was not walked to the end of its plan, and has no ids of the whole"})
-	}
-	ids, err := p.Identify(ctx)
+	due := dueTimes{manifest: m, plan: p, of: map[int64]dueTime{}}
+	ids, err := p.EachKnown(ctx, due.add)
 	if err != nil {
-		return append(checks, report.Check{What: "plan id", Result: report.Unchecked, Detail: err.Error()})
+		return append(checks, report.Check{What: "plan id", Result: report.Unchecked, Detail: err.Error()}), nil
 	}
-	return append(checks, identical("plan id", m.Plan.PlanID, ids.PlanID, ids.Requests), identical("content id", m.Plan.ContentID, ids.ContentID, ids.Requests))
+	if !m.Plan.Complete {
+		checks = append(checks, report.Check{What: "plan id", Result: report.Unchecked, Detail: "the run was not walked to the end of its plan, and has no ids of the whole"})
+	} else {
+		checks = append(checks, identical("plan id", m.Plan.PlanID, ids.PlanID, ids.Requests), identical("content id", m.Plan.ContentID, ids.ContentID, ids.Requests))
+	}
+	records, err := due.held(dir)
+	return append(checks, records), err
+}
+
+// dueTimes are the requests of a plan that fall due at a known time: first turns of open stages.
+type dueTimes struct {
+	manifest *record.Manifest
+	plan     *plan.Plan
+	of       map[int64]dueTime
+}
+
+type dueTime struct {
+	stage  int
+	due    time.Duration // since the start of the run
+	output int           // tokens
+}
+
+func (d *dueTimes) add(r *plan.Request) error {
+	if r.Turn > 0 || r.Stage >= len(d.manifest.Stages) || d.plan.Stages[r.Stage].Closed {
+		return nil
+	}
+	start := time.Duration(math.Round(d.manifest.Stages[r.Stage].StartMs * 1e6))
+	d.of[r.Index] = dueTime{r.Stage, start + r.Due, r.OutputTokens}
+	return nil
+}
+
+// held holds the records in dir of requests that were sent to them: stage, due time to the nanosecond, asked output tokens.
+func (d *dueTimes) held(dir string) (report.Check, error) {
+	c := report.Check{What: "due times", Result: report.Unchecked, Detail: "replies decide when requests fall due"}
+	if !d.manifest.State.Complete {
+		c.Detail = "when its stages began was not written"
+		return c, nil
+	}
+	n, wrong := 0, 0
+	example := ""
+	_, err := record.ReadLog(dir, func(x *record.Exchange) error {
+		want, known := d.of[x.Index]
+		if _, sent := x.FirstWrite.Get(); !known || !sent { // a stage that was not reached has no start
+			return nil
+		}
+		n++
+		if got := (dueTime{x.Stage, x.Due, x.PlannedOut}); got != want {
+			if wrong++; wrong == 1 {
+				example = fmt.Sprintf("request %d is of stage %d, due at %v, %d tokens; planned: stage %d, %v, %d tokens", x.Index, got.stage, got.due, got.output, want.stage, want.due, want.output)
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil || n == 0:
+	case wrong > 0:
+		c.Result, c.Detail = report.Differs, fmt.Sprintf("%d of %d records are not as planned: %s", wrong, n, example)
+	default:
+		c.Result, c.Detail = report.Agrees, fmt.Sprintf("%d records are due when the plan has them, to the nanosecond", n)
+	}
+	return c, err
 }
 
 func identical(what, have, want string, requests int64) report.Check {
