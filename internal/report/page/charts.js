@@ -90,6 +90,7 @@ function lineOf(s, y) {
 // lonely lists the values that no line reaches, since there is none before and behind.
 function lonely(u, series) {
   const values = u.data[series];
+  if (values.includes(undefined)) return []; // places of other series, over which the line goes on
   return values.map((_, i) => i).filter((i) => known(values[i]) && !known(values[i - 1]) && !known(values[i + 1]));
 }
 
