@@ -97,27 +97,33 @@ func TestCallsWaitForThoseThatTheyCameAfter(t *testing.T) {
 
 // A call that fails takes with it those that come after it, and none else; its session's place is free when the others have ended.
 func TestAFailedCallTakesThoseBehindItAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := &talker{after: 300 * time.Millisecond, refuse: func(_, nth int) bool { return nth == 2 }} // the sub-agent's first
-		cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Servers: at("pipe"), Loops: 1, Dial: server.dial}
-		all, _ := carry(t, t.Context(), cfg, replayed(t, plan.Load{Concurrency: 1, Requests: 2}))
-		got := map[int64]record.Exchange{}
-		var last time.Duration
-		for _, x := range all {
-			got[x.Index] = x
-			if end, ok := x.End.Get(); ok && x.Session == 0 {
-				last = max(last, end)
+	const ok, no, lost = record.Completed, record.HTTPError, record.NotSent
+	for nth, want := range map[int][]record.Outcome{
+		1: {ok, no, ok, ok, lost, ok},   // the main agent's second call: the other agent goes on
+		2: {ok, ok, no, lost, lost, ok}, // the other agent's first
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &talker{after: 300 * time.Millisecond, refuse: func(_, n int) bool { return n == nth }}
+			cfg := drive.Config{Engine: drive.EngineGoroutine, Timers: true, Servers: at("pipe"), Loops: 1, Dial: server.dial}
+			all, _ := carry(t, t.Context(), cfg, replayed(t, plan.Load{Concurrency: 1, Requests: 2}))
+			got := map[int64]record.Exchange{}
+			var last time.Duration
+			for _, x := range all {
+				got[x.Index] = x
+				if end, ok := x.End.Get(); ok && x.Session == 0 {
+					last = max(last, end)
+				}
 			}
-		}
-		for index, want := range []record.Outcome{record.Completed, record.Completed, record.HTTPError, record.NotSent, record.NotSent, record.Completed} {
-			if x := got[int64(index)]; x.Outcome != want || want == record.NotSent && x.Cause != record.CauseSessionEnded {
-				t.Errorf("request %d: %v (%v), want %v", index, x.Outcome, x.Cause, want)
+			for index, want := range want {
+				if x := got[int64(index)]; x.Outcome != want || want == lost && x.Cause != record.CauseSessionEnded {
+					t.Errorf("request %d of those after failure %d: %v (%v), want %v", index, nth, x.Outcome, x.Cause, want)
+				}
 			}
-		}
-		if len(all) != 6 || got[5].Due != last {
-			t.Errorf("%d records, the next session begins at %v, want 6 and %v", len(all), got[5].Due, last)
-		}
-	})
+			if len(all) != 6 || got[5].Due != last {
+				t.Errorf("%d records, the next session begins at %v, want 6 and %v", len(all), got[5].Due, last)
+			}
+		})
+	}
 }
 
 // The places of a closed stage begin one after another where a rate says so, over all shards; then they follow their replies.

@@ -292,6 +292,15 @@ func (l *loader) trace() {
 		l.fixed(w.File, "what was said, which is sent as it is")
 	}
 	l.count(w.File, t.Facts.Refused, t.Facts.Read)
+	pictures := 0
+	for i := range t.Rows {
+		if t.Rows[i].Images > 0 {
+			pictures++
+		}
+	}
+	if pictures > 0 {
+		l.m.notes = append(l.m.notes, fmt.Sprintf("%s: %d of %d requests had pictures when they were recorded, which are not sent", w.File, pictures, len(t.Rows)))
+	}
 	if t.Format == trace.ServeGen {
 		l.m.notes = append(l.m.notes, fmt.Sprintf("%s: %d requests drawn from its models of clients", w.File, len(t.Rows)))
 	}
