@@ -28,7 +28,7 @@ one() {
 		/^wall time/ { wall = $3; runs = $4 }
 		END {
 			off = 100 * (found / rate - 1)
-			printf "| %s | %s | %s (%s) | %+.1f %% | %s %% | %s | %s | %s |\n", name, rate, found, interval, off, resolution, (off <= resolution && -off <= resolution) ? "yes" : "NO", runs, wall
+			sub(",$", "", wall); printf "| %s | %s | %s (%s) | %+.1f %% | %s %% | %s | %s | %s |\n", name, rate, found, interval, off, resolution, (off <= resolution && -off <= resolution) ? "yes" : "NO", runs, wall
 		}' "$OUT/$name.txt" | tee -a "$OUT/table"
 }
 
@@ -37,7 +37,7 @@ real() {
 	. bench/simulator.sh
 	trap 'stop_all; rm -rf "$OUT"' EXIT
 	go build -o "$OUT/tare" ./cmd/tare
-	echo "| server | capacity, /s | λ_stab, /s | off | resolution | within | runs, | wall time |"
+	echo "| server | capacity, /s | λ_stab, /s | off | resolution | within | runs | wall time |"
 	echo "|---|---|---|---|---|---|---|---|"
 	one constant 40 --slots 8 --ttft 130ms --gap 10ms
 	one lognormal 40 --slots 8 --ttft 'lognormal(130ms,1)' --gap 10ms

@@ -100,6 +100,9 @@ func writeSteadiness(b *bytes.Buffer, s *judge.Summary) {
 			}
 			parts = append(parts, fmt.Sprintf("ok/s %s (95 %%%s %s to %s)", plain(r.Mean), note, plain(r.Low), plain(r.High)))
 		}
+		if st := p.Steadiness.Stability; st != nil {
+			parts = append(parts, keepsUp(st))
+		}
 		if w := p.Steadiness.Warmup; w.Steady && p.Outcomes.Completed > 0 {
 			parts = append(parts, fmt.Sprintf("warm-up declared %s, MSER-5 suggests %s", span(w.DeclaredMs), spanOf(w.SuggestedMs)))
 		}
@@ -112,6 +115,24 @@ func writeSteadiness(b *bytes.Buffer, s *judge.Summary) {
 			head = "          "
 		}
 	}
+}
+
+// keepsUp says whether the server keeps up with a stage.
+func keepsUp(s *judge.Stability) string {
+	share := func(n judge.Number) string {
+		v, _ := n.Get()
+		return fmt.Sprintf("%.1f", 100*v)
+	}
+	switch s.State {
+	case stats.Stable:
+		return fmt.Sprintf("the server keeps up: %s ± %s %% of the load are left standing", share(s.Shortfall), share(s.Error))
+	case stats.Overloaded:
+		if failed, _ := s.Failed.Get(); failed > stats.MostFailed {
+			return fmt.Sprintf("overloaded: %s: %s %% of them", s.Why, share(s.Failed))
+		}
+		return fmt.Sprintf("overloaded: %s: %s ± %s %% of the load are left standing", s.Why, share(s.Shortfall), share(s.Error))
+	}
+	return fmt.Sprintf("unclear whether the server keeps up: %s (overloads from %s %% on would show)", s.Why, share(s.Resolution))
 }
 
 func absent(n judge.Number) bool { _, ok := n.Get(); return !ok }

@@ -117,3 +117,19 @@ func TestSaturationEndsASweep(t *testing.T) {
 		}
 	}
 }
+
+func TestReportSaysWhetherTheServerKeepsUp(t *testing.T) {
+	some := judge.Some
+	for want, st := range map[string]judge.Stability{
+		"the server keeps up: 0.2 ± 1.1 % of the load are left standing":                              {State: stats.Stable, Shortfall: some(0.002), Error: some(0.011)},
+		"overloaded: the backlog grows: 33.0 ± 1.0 % of the load are left standing":                   {State: stats.Overloaded, Why: "the backlog grows", Shortfall: some(0.33), Error: some(0.01)},
+		"overloaded: requests fail: 12.0 % of them":                                                   {State: stats.Overloaded, Why: "requests fail", Shortfall: some(0), Error: some(0.01), Failed: some(0.12)},
+		"unclear whether the server keeps up: too few requests (overloads from 36.1 % on would show)": {State: stats.Unclear, Why: "too few requests", Resolution: some(0.361)},
+	} {
+		s := summarize(t, manifest(), exchanges())
+		s.Stages[1].Steadiness.Stability = &st
+		if got := strings.Join(strings.Fields(string(text(t, s))), " "); !strings.Contains(got, want) {
+			t.Errorf("lacks %q:\n%s", want, got)
+		}
+	}
+}
