@@ -11,9 +11,10 @@ const stageStyle = (i) => ({ colour: stageColours[i % stageColours.length], dash
 
 const seconds = (s) => (known(s) ? Number(s.toFixed(3)) + " s" : "–");
 
-// chart draws series over x. Each series has label, colour (a name), values, and may have dash, points (no line), width, fill, format
-// and hidden. x and y have label and format, and may have log; over draws more into the plot.
-function chart(host, { title, note, x, y, series, height = 220, sync, over, zoom = true, legend = true }) {
+// chart draws series over x. Each series has label, colour (a name), values, and may have dash, points (no line), dots (on the line),
+// hollow, size, width, fill and paths. x and y have label and format, x has its data too; both may have log, tight, range, fromZero,
+// bounds and bare. over draws more into the plot. Charts of one sync have their pointer and their zoom in common.
+function chart(host, { title, note, x, y, series, height = 220, sync, over, legend = true }) {
   const plot = element("div", { class: "plot" });
   const figure = element("figure", {}, title ? element("figcaption", {}, title) : null, plot, note ? element("p", { class: "note" }, note) : null);
   host.append(figure);
@@ -24,8 +25,8 @@ function chart(host, { title, note, x, y, series, height = 220, sync, over, zoom
     size: side === "y" ? 64 : 34, space: side === "y" ? 30 : 70,
   });
   const u = new uPlot({
-    width: widthOf(plot), height, legend: { show: legend, live: zoom }, padding: [10, 16, 0, 0],
-    cursor: { show: zoom, drag: { x: zoom, y: false }, points: { size: 6 }, sync: sync ? { key: sync, setSeries: false } : undefined },
+    width: widthOf(plot), height, legend: { show: legend }, padding: [10, 16, 0, 0],
+    cursor: { drag: { x: true, y: false }, points: { size: 6 }, sync: sync ? { key: sync, setSeries: false } : undefined },
     scales: { x: scaleOf(x), y: scaleOf(y) },
     axes: [axis(x, "x"), axis(y, "y")],
     series: [{ label: x.name || x.label, value: (u, v) => (known(v) ? x.format(v) : "") }, ...series.map((s) => lineOf(s, y))],
@@ -77,13 +78,12 @@ function logRange(values, tight) {
 }
 
 function lineOf(s, y) {
-  const format = s.format || y.format;
   return {
-    label: s.label, show: !s.hidden, scale: "y", dash: s.dash, width: s.points ? 0 : s.width || 1.75, spanGaps: false,
+    label: s.label, scale: "y", dash: s.dash, width: s.points ? 0 : s.width || 1.75, spanGaps: false,
     stroke: () => colour(s.colour), fill: s.fill ? () => colour(s.colour) + "26" : undefined,
     paths: s.points ? () => null : s.paths,
     points: { show: true, filter: s.points || s.dots ? undefined : lonely, size: s.size || 4, fill: s.hollow ? () => colour("surface") : () => colour(s.colour) },
-    value: (u, v) => (known(v) ? format(v) : ""),
+    value: (u, v) => (known(v) ? y.format(v) : ""),
   };
 }
 

@@ -60,8 +60,8 @@ function latencyChart(place, metric, against) {
   const order = xs.map((_, i) => i).sort((a, b) => xs[a] - xs[b]);
   const sorted = (column) => order.map((i) => column[i]);
   const series = levelColours.flatMap(([level, name], k) => [
-    { label: `${level} from due`, values: sorted(columns[2 * k]), colour: name, dots: true, size: 7, spans: true },
-    { label: `${level} from send`, values: sorted(columns[2 * k + 1]), colour: name, dots: true, size: 7, hollow: true, dash: [4, 4], spans: true },
+    { label: `${level} from due`, values: sorted(columns[2 * k]), colour: name, dots: true, size: 7 },
+    { label: `${level} from send`, values: sorted(columns[2 * k + 1]), colour: name, dots: true, size: 7, hollow: true, dash: [4, 4] },
   ]);
   const all = [...columns.flat(), ...bars.flatMap((bar) => [bar.low, bar.high]), ...crosses.map((cross) => cross.y)].filter((v) => v > 0);
   const log = all.length > 0 && Math.max(...all) > 8 * Math.min(...all);
