@@ -5,7 +5,7 @@ import "tare/internal/judge/stats"
 // goods counts how requests stand to their objectives.
 type goods struct {
 	planned, good, unsure int64
-	limits                [][]holding // by promise and objective
+	limits                [][]holding // by promise and objective; none of a promise of which nothing has completed
 	fluid                 stats.Distribution
 	notFluid              int64 // completed requests whose tokens are not known
 
@@ -38,31 +38,32 @@ func (g *goods) add(s *standing) {
 
 // hold takes how a completed request stands to each objective.
 func (g *goods) hold(s *standing) {
-	for len(g.limits) <= s.number {
+	limits := g.limitsOf(s.number, len(s.each))
+	for i, as := range s.holds {
+		limits[i][as]++
+	}
+}
+
+// limitsOf are the counts of a promise that has so many objectives of each request.
+func (g *goods) limitsOf(promise, objectives int) []holding {
+	for len(g.limits) <= promise {
 		g.limits = append(g.limits, nil)
 	}
-	if g.limits[s.number] == nil {
-		g.limits[s.number] = make([]holding, len(s.each))
+	if len(g.limits[promise]) < objectives {
+		g.limits[promise] = make([]holding, objectives)
 	}
-	for i, as := range s.holds {
-		g.limits[s.number][i][as]++
-	}
+	return g.limits[promise]
 }
 
 func (g *goods) merge(other *goods) {
 	g.planned += other.planned
 	g.good += other.good
 	g.unsure += other.unsure
-	for len(g.limits) < len(other.limits) {
-		g.limits = append(g.limits, nil)
-	}
-	for i, of := range other.limits {
-		if g.limits[i] == nil {
-			g.limits[i] = make([]holding, len(of))
-		}
+	for promise, of := range other.limits {
+		limits := g.limitsOf(promise, len(of))
 		for j := range of {
 			for as := range of[j] {
-				g.limits[i][j][as] += of[j][as]
+				limits[j][as] += of[j][as]
 			}
 		}
 	}

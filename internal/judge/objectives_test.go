@@ -385,3 +385,20 @@ func TestEveryObjectiveHasItsMetric(t *testing.T) {
 		}
 	}
 }
+
+// In the first stage only gold completes, in the second only free does: neither has counts of the other's objectives.
+func TestStagesOfDifferentClassesAddUp(t *testing.T) {
+	m := asking(`{"slo":["ttft<1s"],"workload":{"classes":[{"name":"free"},{"name":"gold","slo":["ttft<100ms"]}]}}`)
+	m.Stages[0].Warmup = false
+	s := summarize(t, m, requests(func(x *record.Exchange) *record.Exchange {
+		x.Class = "free"
+		if x.Index < 100 {
+			x.Class = "gold"
+		}
+		return x
+	}))
+	want := []judge.Each{{Objective: "ttft<1s", Kept: 1000}, {Objective: "ttft<100ms", Class: "gold", Kept: 100}}
+	if got := s.Total.Objectives.Each; !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
