@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -33,6 +34,7 @@ type laboratory struct {
 	loads   []float64 // offered to one loop, in parts of what it can serve
 	traffic []traffic
 	seed    uint64
+	out     string // folder for the run directories of the steps; none: they are not kept
 
 	progress io.Writer
 }
@@ -84,6 +86,7 @@ It needs Linux: the kernel's stamps, and event loops with a thread of their own.
 		Example: `  tare bias
   tare bias --service 500us --loops 1,2,4
   tare bias --traffic lockstep --load 0.3,0.6,0.9 --window 10s
+  tare bias --traffic mixed --load 0.3,1.2 --loops 1 --out biased
   tare bias --json > bias.json`,
 		Args: cobra.NoArgs,
 	}
@@ -94,6 +97,7 @@ It needs Linux: the kernel's stamps, and event loops with a thread of their own.
 	f.IntSliceVar(&loops, "loops", []int{1, 2}, "event loops of each sweep")
 	f.StringSliceVar(&names, "traffic", []string{"mixed", "periodic", "lockstep"}, "`kinds` of traffic")
 	f.Uint64Var(&lab.seed, "seed", lab.seed, "seed of the arrivals")
+	f.StringVar(&lab.out, "out", "", "keep the run directory of each step, with its page, in this `folder`")
 	f.BoolVar(&asJSON, "json", false, "print the steps as JSON")
 	completeWith(c, "traffic", "mixed", "periodic", "lockstep")
 	c.RunE = verb(func(c *cobra.Command, _ []string) error {
@@ -224,7 +228,7 @@ func (lab *laboratory) raise(ctx context.Context, t traffic, url, dir string) (s
 	}
 	for _, k := range lab.loops {
 		for _, load := range lab.loads {
-			s, _, err := lab.run(ctx, t, url, dir, k, load/busy)
+			s, _, err := lab.run(ctx, t, url, lab.stepDir(dir, t, k, load), k, load/busy)
 			if err != nil {
 				return nil, err
 			}
@@ -243,8 +247,8 @@ func (lab *laboratory) raise(ctx context.Context, t traffic, url, dir string) (s
 func (lab *laboratory) explore(ctx context.Context, t traffic, url, dir string) (busy float64, err error) {
 	rate := labPilot / (lab.service.Seconds() * float64(t.tokens+otherEvents))
 	busy = math.Inf(1)
-	for range 2 {
-		_, b, err := lab.run(ctx, t, url, dir, 1, rate)
+	for i := range 2 {
+		_, b, err := lab.run(ctx, t, url, filepath.Join(dir, fmt.Sprintf("%s-pilot-%d", t.name, i)), 1, rate)
 		if err != nil {
 			return 0, err
 		}
@@ -253,17 +257,22 @@ func (lab *laboratory) explore(ctx context.Context, t traffic, url, dir string) 
 	return busy, nil
 }
 
-// run carries one step out. busy is how long a request keeps a loop at work, in seconds.
-func (lab *laboratory) run(ctx context.Context, t traffic, url, dir string, loops int, rate float64) (s biasStep, busy float64, err error) {
+// stepDir is the run directory of one step: in the folder that is kept, or in dir, which is not.
+func (lab *laboratory) stepDir(dir string, t traffic, loops int, load float64) string {
+	if lab.out != "" {
+		dir = lab.out
+	}
+	return filepath.Join(dir, fmt.Sprintf("%s-loops-%d-load-%g", t.name, loops, load))
+}
+
+// run carries one step out into the run directory out. busy is how long a request keeps a loop at work, in seconds.
+func (lab *laboratory) run(ctx context.Context, t traffic, url, out string, loops int, rate float64) (s biasStep, busy float64, err error) {
 	spec := plan.Defaults()
 	spec.Target.URL, spec.Target.Model, spec.Target.APIKeyEnv = url, "sim", ""
 	spec.Workload.InputTokens, spec.Workload.OutputTokens = "16", plan.Lengths(strconv.Itoa(t.tokens))
 	spec.Load.Seed, spec.Load.Rate, spec.Load.Warmup, spec.Load.Duration = lab.seed, rate, t.warmup, lab.window
 	spec.Client.Engine, spec.Client.Loops = plan.EngineEpoll, loops
-	if spec.Out, err = os.MkdirTemp(dir, "step-"); err != nil {
-		return s, 0, fmt.Errorf("make room for a run: %w", err)
-	}
-	defer os.RemoveAll(spec.Out)
+	spec.Out = out
 	l, err := newLoad(spec)
 	if err != nil {
 		return s, 0, err

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -24,7 +25,8 @@ func TestALaboratoryShowsAFullLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(tare, "bias", "--service", "1ms", "--window", "300ms", "--load", "0.2,4", "--loops", "1", "--traffic", "mixed", "--json").Output()
+	kept := t.TempDir()
+	out, err := exec.Command(tare, "bias", "--service", "1ms", "--window", "300ms", "--load", "0.2,4", "--loops", "1", "--traffic", "mixed", "--json", "--out", kept).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +41,12 @@ func TestALaboratoryShowsAFullLoop(t *testing.T) {
 		t.Fatalf("got %s", out)
 	}
 	full := got.Steps[1]
+	if m, err := record.ReadManifest(filepath.Join(kept, "mixed-loops-1-load-4")); err != nil || !m.State.Complete {
+		t.Errorf("run directory kept of the step at 4: got %+v, %v, want one of a complete run", m, err)
+	}
+	if !slices.Contains(full.Failed, "C1") {
+		t.Errorf("at ρ = 4: got failed gates %q, want C1 among them", full.Failed)
+	}
 	if full.Load != 4 || full.Done >= full.Asked/2 {
 		t.Errorf("at ρ = 4: got %v of %v requests/s done, want less than half", full.Done, full.Asked)
 	}
