@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/internal/judge"
+	"tare/internal/judge/capacity"
 	"tare/internal/record"
 	"tare/internal/report"
 )
@@ -120,6 +121,8 @@ func checkRunDir(dir string) error {
 		hint := "tare run prints the directory it wrote to"
 		if runs := runsBelow(dir); len(runs) > 0 {
 			hint = fmt.Sprintf("it holds %d runs: name one of them, %s for instance", len(runs), runs[0])
+		} else if _, err := os.Stat(filepath.Join(dir, capacity.SweepFile)); err == nil {
+			hint = fmt.Sprintf("it holds a sweep: name one of its runs, %s for instance", trialDirOf(dir, 1))
 		}
 		return misused(fmt.Errorf("%s: not a run directory: it has no %s", dir, record.ManifestFile), hint)
 	}

@@ -326,8 +326,8 @@ func (s *sweeper) pause(ctx context.Context) bool {
 
 // measure makes run n and takes its result in.
 func (s *sweeper) measure(ctx context.Context, n int, l capacity.Load) error {
-	name := fmt.Sprintf("trial-%03d", n+1)
-	path := filepath.Join(s.state.Dir, name)
+	path := trialDirOf(s.state.Dir, n+1)
+	name := filepath.Base(path)
 	if err := os.RemoveAll(path); err != nil { // what a sweep that was killed left of this run
 		return fmt.Errorf("clear run directory: %w", err)
 	}
@@ -359,6 +359,9 @@ func (s *sweeper) measure(ctx context.Context, n int, l capacity.Load) error {
 	fmt.Fprintln(s.stderr, report.SweepLine(n+1, &r))
 	return nil
 }
+
+// trialDirOf is the directory of run n of a sweep, from 1.
+func trialDirOf(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf("trial-%03d", n)) }
 
 // specOf is the spec of a run with that load. Each run has a seed of its own, and so arrivals and prompts of its own.
 func (s *sweeper) specOf(l capacity.Load, n int, out string) plan.Spec {
