@@ -83,7 +83,7 @@ func (s *search) stable(low, high *level) Limit {
 		return Limit{Why: s.nothing(high)}
 	}
 	l := Limit{Known: true, Rate: low.rate, Low: low.rate / (1 + low.tolerance), Resolution: low.tolerance}
-	if high == nil || high.blocked && high.failed == 0 {
+	if high == nil || high.unoffered() {
 		l.Above = true
 		return l
 	}
@@ -164,7 +164,7 @@ func (s *search) promised(stable Limit) Limit {
 func (s *search) bracketed(low, high *level) Check {
 	c := Check{ID: "K1", Name: "bracket", Outcome: Passed}
 	switch {
-	case high == nil || high.blocked && high.failed == 0:
+	case high == nil || high.unoffered():
 		c.Outcome = Unobservable
 		c.Measured = fmt.Sprintf("%.4g/s is carried; no higher rate was refuted", low.rate)
 		return c

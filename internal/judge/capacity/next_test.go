@@ -181,6 +181,21 @@ func TestClientThatCannotOfferIsGivenUp(t *testing.T) {
 	}
 }
 
+func TestClientThatIsTooSlowFromTheStartIsAskedForLess(t *testing.T) {
+	limit := func(_ int, tr *capacity.Trial) {
+		if tr.Load.Rate > 3 { // the idle server answers in 0.1 s: the search begins at 10/s
+			tr.Valid, tr.Fault = false, "C2 slip"
+		}
+	}
+	a, trials := (&invented{rate: 37, spoil: limit}).find(t, capacity.Defaults())
+	if !a.Stable.Known || a.Stable.Rate > 3 || a.Stable.Rate < 1.25 || !a.Stable.Above || a.Valid {
+		t.Errorf("got %+v, want a rate that could be offered, or more, and not valid", a)
+	}
+	if len(trials) > 60 {
+		t.Errorf("took %d trials", len(trials))
+	}
+}
+
 func TestDeadAndFailingServersHaveNoCapacity(t *testing.T) {
 	lognormalSlots := func(r *rand.Rand) machine { return &slots{count: 16, mean: 1, draw: exponential(r)} }
 	spoiled := func(f faulty) func(*rand.Rand) machine {

@@ -137,6 +137,9 @@ func (l *level) confirmed() bool {
 	return l.overturned || l.blocked || l.failed >= passed+2 || l.failed == 0 || len(l.votes) >= mostVotes
 }
 
+// unoffered reports whether the rate is an upper bound of the client alone: there is nothing to narrow down.
+func (l *level) unoffered() bool { return l.blocked && l.failed == 0 }
+
 // bounds are the highest rate that was carried below the least that was not. A rate above, that was carried, counts for nothing once that is
 // confirmed: what a server can carry, it can carry less of.
 func (s *search) bounds() (low, high *level) {
@@ -209,12 +212,12 @@ func (s *search) find() (load Load, ok bool) {
 	case low == nil && !high.confirmed():
 		return s.even(Bracket, high.rate, 1), true
 	case low == nil:
-		if high.blocked || s.hopeless() || high.rate <= max(s.LeastRate, first/math.Pow(2, mostHalvings))*(1+1e-9) {
+		if s.hopeless() || high.rate <= max(s.LeastRate, first/math.Pow(2, mostHalvings))*(1+1e-9) {
 			return Load{}, false
 		}
 		return s.even(Bracket, max(rounded(high.rate/2), s.LeastRate), 1), true
 	}
-	if mid := between(low.rate, high.rate); high.rate/low.rate > (1+s.Width)*(1+1e-9) && mid > low.rate && mid < high.rate && s.telling(low, high) {
+	if mid := between(low.rate, high.rate); !high.unoffered() && high.rate/low.rate > (1+s.Width)*(1+1e-9) && mid > low.rate && mid < high.rate && s.telling(low, high) {
 		return s.even(Refine, mid, (high.rate/low.rate-1)/2), true
 	}
 	if load, ok := s.assure(low); ok {
