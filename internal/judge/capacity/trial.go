@@ -7,6 +7,7 @@ import (
 
 	"tare/internal/judge"
 	"tare/internal/judge/measure"
+	"tare/internal/judge/stats"
 	"tare/internal/judge/verdict"
 	"tare/internal/record"
 )
@@ -84,15 +85,21 @@ func (t *Trial) promise(o *judge.Objectives) {
 	if t.Good = t.Planned; each {
 		t.Good, t.Planned = o.Good, o.Planned
 	}
-	low, okLow := o.Attainment.Low.Get()
-	high, okHigh := o.Attainment.High.Get()
-	if okLow && okHigh {
+	low, known := o.Attainment.Low.Get()
+	high, _ := o.Attainment.High.Get()
+	switch {
+	case known:
 		t.GoodError = (high - low) / 2 / 1.96
+	case each && o.Decision != string(stats.NoGo): // requests that depend on each other over too long show nothing, but when they are plainly bad
+		t.GoodError = widest
 	}
 	for i := range o.Together {
 		t.Missed = t.Missed || o.Together[i].Result == judge.Missed
 	}
 }
+
+// widest is the greatest standard error that a share can have: that of one request.
+const widest = 0.5
 
 // measured is the first stage that counts.
 func measured(s *judge.Summary) *judge.Part {
