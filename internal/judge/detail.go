@@ -84,8 +84,11 @@ type details struct {
 
 func newDetails() *details { return &details{timeline: newTimeline(), sample: newSample(mostRequests)} }
 
-func (d *details) add(r *measure.Reply) {
-	d.timeline.add(r)
+// add takes a request, which was planned for after a stop if it is unoffered.
+func (d *details) add(r *measure.Reply, as ending) {
+	if as != unoffered {
+		d.timeline.add(r)
+	}
 	d.sample.add(r)
 }
 

@@ -132,6 +132,21 @@ func TestSeriesAddsUpToTheSummary(t *testing.T) {
 	near(t, "request-seconds in flight", total(d.Series.InFlight, 1), held)
 }
 
+func TestSeriesEndsWithTheRun(t *testing.T) {
+	m := twoStages()
+	m.State.Cause, m.State.EndMs, m.Stages[1].EndMs = "interrupted", 6_800, 6_000
+	_, d := examine(t, m, requests(func(x *record.Exchange) *record.Exchange {
+		if x.Due >= 6*time.Second {
+			fail(x, record.NotSent, "")
+		}
+		return x
+	}))
+	if n := len(d.Series.Due); n != 7 {
+		t.Fatalf("got %d spans, want 7: the run ended after 6.8 s", n)
+	}
+	near(t, "failed before the end of the drain", total(d.Series.Failed[:6], 1), 0)
+}
+
 // A run of three hours has spans of four seconds: the same sums.
 func TestSeriesOfALongRunHasWiderSpans(t *testing.T) {
 	m := twoStages()

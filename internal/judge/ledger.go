@@ -179,7 +179,7 @@ func (l *Ledger) Add(x *record.Exchange) error {
 		l.server.marks.add(r)
 	}
 	if l.details != nil {
-		l.details.add(r)
+		l.details.add(r, place.as[i])
 	}
 	if k := int64(len(l.servers)); k > 0 && !l.manifest.Stages[x.Stage].Warmup {
 		*l.servers[record.ServerOf(x.Session, int(k), l.converses())].Outcomes.Of(x.Outcome)++

@@ -10,7 +10,8 @@ import (
 
 // Series is a run over time, warm-up and drain included: one value for each span of equal length since the start of the run. Counts
 // stand at the moment they happened, latencies at the moment their request was due. A latency that no request of the span has is
-// null, and so is everything in a last span that the run ended in the first half of.
+// null, and so is everything in a last span that the run ended in the first half of. What was planned for after a stop is in
+// none.
 type Series struct {
 	WidthMs float64 `json:"width_ms"` // of a span: a second, twice as long as often as there would be more than 3,600 of them
 
