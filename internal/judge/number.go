@@ -23,6 +23,15 @@ func Some(v float64) Number {
 // Get returns the figure; ok is false when it is undefined.
 func (n Number) Get() (v float64, ok bool) { return n.value, n.defined }
 
+// Text is the figure as JSON has it, and empty where it is undefined.
+func (n Number) Text() string {
+	if !n.defined {
+		return ""
+	}
+	b, _ := n.MarshalJSON() // it cannot fail
+	return string(b)
+}
+
 // MarshalJSON writes the figure with at most six digits after the point: nanoseconds, where the unit is milliseconds.
 func (n Number) MarshalJSON() ([]byte, error) {
 	if !n.defined {

@@ -126,17 +126,8 @@ func columns() []string {
 func (r *row) fields() []string {
 	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []string{
-		whole(r.Index), r.Stage, whole(r.Session), whole(int64(r.Turn)), r.Class, field(r.Due), field(r.Sent), field(r.FirstToken),
-		field(r.FirstAnswer), field(r.LastToken), field(r.End), r.Outcome, r.Cause, whole(int64(r.Attempts)), field(r.RetryAfter), field(r.Status), r.FinishReason, field(r.InputTokens),
-		field(r.OutputTokens), field(r.CachedTokens), whole(int64(r.TokenEvents)), whole(r.MergedReads), r.Error,
+		whole(r.Index), r.Stage, whole(r.Session), whole(int64(r.Turn)), r.Class, r.Due.Text(), r.Sent.Text(), r.FirstToken.Text(),
+		r.FirstAnswer.Text(), r.LastToken.Text(), r.End.Text(), r.Outcome, r.Cause, whole(int64(r.Attempts)), r.RetryAfter.Text(), r.Status.Text(), r.FinishReason, r.InputTokens.Text(),
+		r.OutputTokens.Text(), r.CachedTokens.Text(), whole(int64(r.TokenEvents)), whole(r.MergedReads), r.Error,
 	}
-}
-
-// field is a number as JSON has it, empty where JSON has null.
-func field(n judge.Number) string {
-	if _, ok := n.Get(); !ok {
-		return ""
-	}
-	b, _ := n.MarshalJSON() // of a defined Number it cannot fail
-	return string(b)
 }

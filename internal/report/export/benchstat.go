@@ -64,7 +64,7 @@ func unitOf(metric string) string {
 func writeBenchmark(b *bytes.Buffer, name, stage string, figures []pair, unit string, n int64) {
 	var cells []string
 	for _, f := range figures {
-		v := text(f.value)
+		v := f.value.Text()
 		if unit == "ns" {
 			v = nanoseconds(f.value)
 		}
@@ -84,7 +84,7 @@ func writeBenchmark(b *bytes.Buffer, name, stage string, figures []pair, unit st
 
 // nanoseconds is a number of milliseconds in nanoseconds: summary.json has six digits behind the point.
 func nanoseconds(n judge.Number) string {
-	ms := text(n)
+	ms := n.Text()
 	if ms == "" {
 		return ""
 	}

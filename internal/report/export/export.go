@@ -168,18 +168,9 @@ func (r *Run) measured() (stages []int) {
 	return stages
 }
 
-// text is a number as summary.json has it, empty where it is undefined.
-func text(n judge.Number) string {
-	if _, ok := n.Get(); !ok {
-		return ""
-	}
-	b, _ := n.MarshalJSON() // of a defined Number it cannot fail
-	return string(b)
-}
-
 // seconds is a number of milliseconds in seconds, with the digits that summary.json has: the point is moved, nothing is rounded again.
 func seconds(n judge.Number) string {
-	ms := text(n)
+	ms := n.Text()
 	if ms == "" {
 		return ""
 	}

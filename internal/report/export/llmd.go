@@ -120,7 +120,7 @@ func sequence(asked any, mean float64, recorded bool) object {
 func aggregate(p *judge.Part) object {
 	o := object{{"requests", object{
 		{"total", p.Sent}, {"failures", p.Sent - p.Outcomes.Completed - p.Outcomes.Cancelled}, {"incomplete", p.Outcomes.Cancelled + p.Outcomes.NotSent + p.Missing},
-		{"input_length", statistics(p, measure.InputTokens, "count", text)}, {"output_length", statistics(p, measure.OutputTokens, "count", text)},
+		{"input_length", statistics(p, measure.InputTokens, "count", judge.Number.Text)}, {"output_length", statistics(p, measure.OutputTokens, "count", judge.Number.Text)},
 	}}}
 	o.add("latency", object{
 		{"time_to_first_token", statistics(p, measure.TTFT, "s", seconds)}, {"normalized_time_per_output_token", statistics(p, measure.NTPOT, "s/token", seconds)},
@@ -153,7 +153,7 @@ func statistics(p *judge.Part, metric, units string, value func(judge.Number) st
 }
 
 func rateOf(n judge.Number, units string) any {
-	if digits := text(n); digits != "" {
+	if digits := n.Text(); digits != "" {
 		return object{{"units", units}, {"mean", json.Number(digits)}}
 	}
 	return nil
@@ -184,7 +184,7 @@ func (r *Run) llmdSeries(p *judge.Part) object {
 		return func(i int) object { return append(one("p50", p50[i], seconds), one("p99", p99[i], seconds)...) }
 	}
 	rate := func(list []judge.Number) func(i int) object {
-		return func(i int) object { return one("value", list[i], text) }
+		return func(i int) object { return one("value", list[i], judge.Number.Text) }
 	}
 	return object{
 		{"latency", object{{"time_to_first_token", series("s", latency(s.TTFTP50, s.TTFTP99))}, {"request_latency", series("s", latency(s.E2EP50, s.E2EP99))}}},

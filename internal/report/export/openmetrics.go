@@ -63,7 +63,7 @@ func writeRates(b *bytes.Buffer, parts []*judge.Part) {
 		name := "tare_" + rate.name + "_per_second"
 		family(b, name, "gauge", "", rate.help)
 		for _, p := range parts {
-			if v := text(rate.of(p)); v != "" {
+			if v := rate.of(p).Text(); v != "" {
 				fmt.Fprintf(b, "%s{%s} %s\n", name, labels("stage", p.Name), v)
 			}
 		}
@@ -72,7 +72,7 @@ func writeRates(b *bytes.Buffer, parts []*judge.Part) {
 
 // writeSummary writes a metric as a summary, times in seconds.
 func writeSummary(b *bytes.Buffer, m *measure.Metric, parts []*judge.Part) {
-	name, unit, value := "tare_reply_"+m.Name, "", text
+	name, unit, value := "tare_reply_"+m.Name, "", judge.Number.Text
 	if bare, ok := strings.CutSuffix(m.Name, "_ms"); ok {
 		name, unit, value = "tare_"+bare+"_seconds", "seconds", seconds
 	}

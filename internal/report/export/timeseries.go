@@ -27,9 +27,9 @@ func timeseries(r *Run, to io.Writer) error {
 	}
 	width := r.Detail.Series.WidthMs
 	for i := range r.Detail.Series.Due {
-		line := []string{text(judge.Some(float64(i) * width)), text(judge.Some(width))}
+		line := []string{judge.Some(float64(i) * width).Text(), judge.Some(width).Text()}
 		for _, c := range columns {
-			line = append(line, text(c[i]))
+			line = append(line, c[i].Text())
 		}
 		if err := w.Write(line); err != nil {
 			return err
