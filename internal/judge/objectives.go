@@ -3,7 +3,6 @@ package judge
 import (
 	"fmt"
 
-	"tare/internal/judge/measure"
 	"tare/internal/judge/stats"
 	"tare/internal/objective"
 )
@@ -94,7 +93,7 @@ func (s *Summary) Misses() (missed, open []string) {
 			missed, open = sorted(t.Result, text, t.Reason, missed, open)
 		}
 		share, _ := o.Attainment.Value.Get()
-		text := fmt.Sprintf("%s: %s %% of the planned requests are good, of a target of %s %%", where, measure.Digits(100*share), measure.Digits(100*s.SLO.Target))
+		text := fmt.Sprintf("%s: %.4g %% of the planned requests are good, of a target of %.4g %%", where, 100*share, 100*s.SLO.Target)
 		missed, open = sorted(map[string]Result{string(stats.NoGo): Missed, string(stats.Undecided): CannotTell}[o.Decision], text, o.Reason, missed, open)
 	}
 	for i := range s.Stages {

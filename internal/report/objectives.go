@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"tare/internal/judge"
-	"tare/internal/judge/measure"
 	"tare/internal/judge/stats"
 	"tare/internal/objective"
 )
@@ -23,8 +22,8 @@ func writeObjectives(b *bytes.Buffer, s *judge.Summary) {
 	wrap(b, "objectives  ", asked)
 	o := s.Total.Objectives
 	if _, ok := o.Attainment.Value.Get(); ok {
-		wrap(b, "            ", fmt.Sprintf("go: %s %% of the planned requests complete and keep those of each request; no go: %s %%; %s %% of either mistake",
-			measure.Digits(100*s.SLO.Target), measure.Digits(100*s.SLO.NoGo), measure.Digits(100*s.SLO.Alpha)))
+		wrap(b, "            ", fmt.Sprintf("go: %.4g %% of the planned requests complete and keep those of each request; no go: %.4g %%; %.4g %% of either mistake",
+			100*s.SLO.Target, 100*s.SLO.NoGo, 100*s.SLO.Alpha))
 		writeTable(b, objectiveColumns(), s)
 	}
 	for i := range o.Each {
@@ -76,11 +75,13 @@ func objectiveColumns() []column {
 	}
 }
 
+// shareText has four digits: with three, 98.96 % would pass for a target of 99 %.
 func shareText(n judge.Number) string {
-	if v, ok := n.Get(); ok {
-		return measure.Digits(100*v) + " %"
+	v, ok := n.Get()
+	if !ok {
+		return "-"
 	}
-	return "-"
+	return fmt.Sprintf("%.4g %%", 100*v)
 }
 
 // interval spells that of a share.

@@ -257,7 +257,7 @@ func writeProfiles(b *bytes.Buffer, s *capacity.Sweep) {
 		fmt.Fprintf(b, "%3d  %16s  ", i+1, loadText(&r.Load))
 		fmt.Fprintf(b, "%7s %7s %8s  %7s  %7s %8s  %7s  %7s %7s %8s", v...)
 		if good {
-			fmt.Fprintf(b, "  %7s %7s", shareOf(r.Good), plain(r.Goodput))
+			fmt.Fprintf(b, "  %7s %7s", shareText(r.Good), plain(r.Goodput))
 		}
 		if priced {
 			out, all := r.Cost(s.Price)
@@ -275,7 +275,7 @@ func writeDiagnosis(b *bytes.Buffer, d *capacity.Diagnosis) {
 	of := func(e capacity.Estimate) string {
 		return fmt.Sprintf("%s (%s to %s)", plain(e.Value), plain(e.Low), plain(e.High))
 	}
-	text := fmt.Sprintf("universal scalability law: γ %s/s, σ %s, κ %s, misfit %s;", of(d.Gamma), of(d.Sigma), of(d.Kappa), shareOf(d.Miss))
+	text := fmt.Sprintf("universal scalability law: γ %s/s, σ %s, κ %s, misfit %s;", of(d.Gamma), of(d.Sigma), of(d.Kappa), shareText(d.Miss))
 	if _, ok := d.Peak.Value.Get(); ok {
 		text += fmt.Sprintf(" most %s/s at %s in flight;", of(d.Most), of(d.Peak))
 	} else {
@@ -283,12 +283,4 @@ func writeDiagnosis(b *bytes.Buffer, d *capacity.Diagnosis) {
 	}
 	b.WriteByte('\n')
 	wrap(b, "diagnosis ", text+fmt.Sprintf(" Kneedle: knee at %s in flight. %d runs; a shape, and no capacity", of(d.Knee), d.Runs))
-}
-
-func shareOf(n judge.Number) string {
-	v, ok := n.Get()
-	if !ok {
-		return "-"
-	}
-	return fmt.Sprintf("%.4g %%", 100*v)
 }
