@@ -155,6 +155,10 @@ func TestServersAreHeldToTheRecords(t *testing.T) {
 		"no means":                              {change: without(record.ServerTTFT.Sum(), record.ServerE2E.Sum()), gate: "S3", level: verdict.Unobservable, class: verdict.Valid},
 		"preemptions":                           {change: from(5000, record.Preemptions, 3), gate: "S4", level: verdict.Failed, class: verdict.Valid, say: "3 preemptions"},
 		"preemptions before the run":            {change: from(-20, record.Preemptions, 3), gate: "S4", level: verdict.CertifiedLevel, class: verdict.Valid},
+		"preemptions, and no look at the edge": {change: func(all looks) looks {
+			all[1].Values, all[1].Reason = nil, "late"
+			return from(5000, record.Preemptions, 3)(all)
+		}, gate: "S4", level: verdict.Failed, class: verdict.Valid, say: "3 preemptions"},
 		"a throttled GPU beside it": {change: func(all looks) looks {
 			for i, edge := range []string{record.EdgeBefore, record.EdgeAfter} {
 				all = append(all, record.ServerSample{AtMs: float64(i) * 11300, Source: "http://gpu", Kind: record.SourceExporter, Edge: edge,

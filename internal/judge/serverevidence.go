@@ -32,9 +32,11 @@ func serverEvidence(s *ServerSide, client record.Client) *verdict.Server {
 	}
 	e.ThrottledUs, _ = s.Throttled.Get()
 	spans := s.spans()
-	e.Preemptions, e.PreemptionsKnown = spans[len(spans)-1].Preemptions.Get()
 	for _, t := range spans {
 		e.Counts = append(e.Counts, t.compared()...)
+		if n, known := t.Preemptions.Get(); known { // of the measured part where that is known, else of the run
+			e.Preemptions, e.PreemptionsKnown = n, true
+		}
 	}
 	e.Means, e.Why = means(spans)
 	return e
