@@ -40,6 +40,9 @@ function plain(v) {
 const whole = (v) => (known(v) ? String(v).replace(/\B(?=(\d{3})+$)/g, " ") : "–");
 const percent = (share) => (known(share) ? digits(100 * share) + " %" : "–");
 
+// attained writes a share of good requests with four digits: with three, 98.96 % would pass for a target of 99 %.
+const attained = (share) => (known(share) ? Number((100 * share).toPrecision(4)) + " %" : "–");
+
 // element makes an element. Children are elements or text: text is never read as markup.
 function element(name, attributes, ...children) {
   const node = document.createElement(name);

@@ -8,11 +8,11 @@ const result = (path) => element("span", { class: "level " + (tones[at(path)] ||
 function showObjectives() {
   if (!summary.slo) return;
   const { target, no_go: noGo, alpha } = summary.slo;
-  const body = section("objectives", "Objectives", `${(summary.slo.objectives || ["those of the classes"]).join(" · ")}. A request is good when it completes and keeps every objective of each request. Go is ${percent(target)} of them, no go ${percent(noGo)}, ${percent(alpha)} of either mistake.`);
+  const body = section("objectives", "Objectives", `${(summary.slo.objectives || ["those of the classes"]).join(" · ")}. A request is good when it completes and keeps every objective of each request. Go is ${attained(target)} of them, no go ${attained(noGo)}, ${attained(alpha)} of either mistake.`);
   const parts = [...measured.map(({ stage, i }) => [`stages.${i}`, stage.name]), ...(measured.length > 1 ? [["total", "total"]] : []), ...(summary.classes || []).map((c, i) => [`classes.${i}`, "class " + c.name])]
     .map(([path, name]) => [path + ".objectives", name]).filter(([path]) => at(path));
   if (parts.some(([path]) => known(at(path + ".attainment.value")))) {
-    const share = (path) => value(path, percent);
+    const share = (path) => value(path, attained);
     body.append(table(["", "planned", "good", "attainment", "95 %", "goodput requests/s", "goodput tokens/s", "decision"], parts.map(([path, name]) => [
       name, value(path + ".planned", whole), value(path + ".good", whole), share(path + ".attainment.value"),
       known(at(path + ".attainment.low")) ? [share(path + ".attainment.low"), " to ", share(path + ".attainment.high")] : "–", value(path + ".request_goodput_per_s", plain), value(path + ".token_goodput_per_s", plain),
@@ -21,7 +21,7 @@ function showObjectives() {
   }
   const together = parts.flatMap(([path, name]) => (at(path + ".together") || []).map((one, k) => [`${path}.together.${k}`, name]));
   if (together.length > 0) {
-    const format = (path) => (at(path + ".objective").startsWith("error_rate") ? percent : span);
+    const format = (path) => (at(path + ".objective").startsWith("error_rate") ? attained : span);
     body.append(table(["", "objective", "measured", "limit", "result"], together.map(([path, name]) => [
       name, value(path + ".objective", String), known(at(path + ".value")) ? [at(path + ".reach") === "above" ? "> " : "", value(path + ".value", format(path))] : "–", value(path + ".limit", format(path)),
       [result(path + ".result"), at(path + ".reason") ? element("div", { class: "hint" }, at(path + ".reason")) : null],
@@ -107,10 +107,10 @@ function goodputOf(set) {
   const about = detail.requests.sampled ? "≈ " : "";
   const error = 1.96 * Math.sqrt((share(total) * (1 - share(total))) / total.of);
   const tiles = element("div", { class: "tiles", id: "goodput-total", "data-good": total.met, "data-of": total.of, "data-ended": total.ended },
-    tile("within the limits", percent(share(total)), [`${whole(total.met)} of ${whole(total.of)}`, detail.requests.sampled ? ` drawn · ± ${percent(error)}` : " planned"]),
+    tile("within the limits", attained(share(total)), [`${whole(total.met)} of ${whole(total.of)}`, detail.requests.sampled ? ` drawn · ± ${percent(error)}` : " planned"]),
     tile("goodput", about + plain(rate(total)), "requests/s"), tile("completed", plain(total.part.completed_rate_per_s), "requests/s"));
   if (stages.length < 2) return [tiles];
-  return [tiles, goodputBars(stages, rate), table(["stage", "within the limits", "goodput /s", "completed /s", "asked /s"], [...stages, total].map((p) => [p.name, about + percent(share(p)), about + plain(rate(p)), plain(p.part.completed_rate_per_s), plain(p.part.planned_rate_per_s)]))];
+  return [tiles, goodputBars(stages, rate), table(["stage", "within the limits", "goodput /s", "completed /s", "asked /s"], [...stages, total].map((p) => [p.name, about + attained(share(p)), about + plain(rate(p)), plain(p.part.completed_rate_per_s), plain(p.part.planned_rate_per_s)]))];
 }
 
 // goodputBars shows of each stage how much of what was asked completed within the limits.
