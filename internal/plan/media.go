@@ -13,6 +13,7 @@ const mostMedia = 64
 // mediaFault says why so many pictures cannot be had.
 func mediaFault(count Lengths) (reason, hint string) {
 	l, err := workload.ParseLengths(string(count))
+	l.Within.Most = min(l.Within.Most, mostMedia)
 	const write = "write a number, uniform(LEAST,MOST), normal(MEAN,SD) or poisson(MEAN)"
 	switch n, fixed := l.Fixed(); {
 	case err != nil:
@@ -21,6 +22,9 @@ func mediaFault(count Lengths) (reason, hint string) {
 		return "must not be a file", write
 	case fixed && n > mostMedia, l.Family == "uniform" && l.Parameter[1] > mostMedia:
 		return fmt.Sprintf("must be at most %d, got %s", mostMedia, shortened(string(count))), ""
+	}
+	if _, err := l.Sampler(nil); err != nil { // it would be drawn anew for ever
+		return fmt.Sprintf("must be mostly at most %d, got %s: %v", mostMedia, shortened(string(count)), err), ""
 	}
 	return "", ""
 }

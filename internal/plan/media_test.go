@@ -67,6 +67,9 @@ func TestPromptsHaveMediaOfAllKindsBesideThem(t *testing.T) {
 func TestMediaThatCannotBeAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"images: {count: 65}":                     "workload.images.count: must be at most 64",
+		"images: {count: 'poisson(1000)'}":        "workload.images.count: must be mostly at most 64",
+		"images: {count: 'normal(3000,2)'}":       "workload.images.count: must be mostly at most 64",
+		"audio: {count: 'zipf(1,500,min=100)'}":   "workload.audio.count: must be mostly at most 64",
 		"images: {count: 'file(x)'}":              "workload.images.count: must not be a file",
 		"images: {count: 1, sizes: 5x}":           `workload.images.sizes: must be sizes within`,
 		"images: {count: 1, sizes: 5x5*0}":        `workload.images.sizes: must be sizes within`,
