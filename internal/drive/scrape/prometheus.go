@@ -77,10 +77,10 @@ func (l *looker) query(ctx context.Context, seen *look) ([]record.Series, error)
 // series are the values at the newest moment. A series whose newest sample is older ended with its process: were it counted, that
 // of the next process would be added to it.
 func (a *answer) series() (all []record.Series, newest time.Time, err error) {
-	moments := make([]time.Time, len(a.Data.Result))
-	for i, r := range a.Data.Result {
+	var moments []time.Time // of each of all
+	for _, r := range a.Data.Result {
 		if len(r.Values) == 0 {
-			continue
+			continue // a native histogram, whose samples are elsewhere
 		}
 		last := r.Values[len(r.Values)-1]
 		at, isNumber := last[0].(float64)
@@ -89,10 +89,11 @@ func (a *answer) series() (all []record.Series, newest time.Time, err error) {
 		if !isNumber || !isText || err != nil {
 			return nil, newest, errors.New("not readable as samples")
 		}
-		moments[i] = time.UnixMilli(int64(at * 1000))
-		if moments[i].After(newest) {
-			newest = moments[i]
+		moment := time.UnixMilli(int64(at * 1000))
+		if moment.After(newest) {
+			newest = moment
 		}
+		moments = append(moments, moment)
 		all = append(all, record.Series{Name: r.Metric["__name__"], Labels: r.Metric, Value: v})
 	}
 	return fresh(all, moments, newest), newest, nil

@@ -312,6 +312,7 @@ func TestPrometheusSamplesAreOfTheMomentItLooked(t *testing.T) {
 			looked := began.Add(-1600 * time.Millisecond).Add(time.Since(began.Add(-1600*time.Millisecond)) / interval * interval)
 			old := looked.Add(-3 * time.Minute)
 			fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[
+				{"metric":{"__name__":"vllm:time_to_first_token_seconds","instance":"a"},"histograms":[[%.3[1]f,{"count":"1"}]]},
 				{"metric":{"__name__":"vllm:num_requests_running","instance":"a"},"values":[[1,"9"],[%.3[1]f,"0"]]},
 				{"metric":{"__name__":"vllm:num_requests_running","instance":"b"},"values":[[%.3[1]f,"0"]]},
 				{"metric":{"__name__":"vllm:generation_tokens_total","instance":"a"},"values":[[%.3[1]f,"7"]]},
