@@ -6,6 +6,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,10 +55,11 @@ func New(o Options) *Teller {
 	return &Teller{options: o, begun: make(chan *record.Manifest, 1), blocks: make(chan []byte, waiting), over: make(chan struct{})}
 }
 
-// Begin says that the run has started. Records wait until then. It keeps nothing of m but what does not change any more.
+// Begin says that the run has started. Records wait until then. It keeps nothing of m that changes.
 func (t *Teller) Begin(m *record.Manifest) {
 	t.start.Do(func() {
 		copied := *m
+		copied.Stages = slices.Clone(m.Stages) // whose ends the run fills in later
 		t.begun <- &copied
 	})
 }
