@@ -62,10 +62,14 @@ func (r *reading) client(c *Client) error {
 	if c.idle() {
 		return nil
 	}
-	for field, lengths := range map[string][]lengthsFrom{"input_tokens": s.ins, "output_tokens": s.outs} {
-		if len(lengths) == 0 {
-			r.fatal = append(r.fatal, input.Fault{File: r.source, Key: field, Reason: fmt.Sprintf("client %d has no lengths", c.Number)})
-		}
+	missing := func(field string) {
+		r.fatal = append(r.fatal, input.Fault{File: r.source, Key: field, Reason: fmt.Sprintf("client %d has no lengths", c.Number)})
+	}
+	if len(s.ins) == 0 {
+		missing("input_tokens")
+	}
+	if len(s.outs) == 0 {
+		missing("output_tokens")
 	}
 	if len(s.ins) == 0 || len(s.outs) == 0 {
 		return nil

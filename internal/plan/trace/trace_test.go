@@ -388,6 +388,25 @@ func TestClientModelsAreDrawnFrom(t *testing.T) {
 	}
 }
 
+func TestAClientWithoutLengthsIsRefusedInTheSameWordsEachTime(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"chunk-3-trace.csv": "0,1,1,Gamma,1,1\n", "chunk-3-dataset.json": `{"0": {"input_tokens": "{}", "output_tokens": "{}"}}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 {
+		_, err := trace.Read(dir, trace.Options{})
+		if err == nil {
+			t.Fatal("read without an error")
+		}
+		in, out := strings.Index(err.Error(), "input_tokens: client 3 has no lengths"), strings.Index(err.Error(), "output_tokens: client 3 has no lengths")
+		if in < 0 || out < in {
+			t.Fatalf("got %v, want both faults, that of the input first", err)
+		}
+	}
+}
+
 // Calls of tools and their answers are read in both spellings, into one.
 func TestCallsOfToolsAreInTheHistory(t *testing.T) {
 	for _, messages := range []string{
