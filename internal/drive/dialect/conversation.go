@@ -19,7 +19,7 @@ func appendPrompt(dst []byte, r *plan.Request) []byte {
 	}
 	dst = append(dst, '"')
 	for i := range r.Messages {
-		m := &r.Messages[i]
+		m := spoken(r.Messages[i])
 		dst = append(appendText(dst, m.Role), ": "...)
 		dst = append(appendText(dst, m.Text), `\n\n`...)
 	}
@@ -53,7 +53,8 @@ func appendMessages(dst []byte, r *plan.Request, images bool) []byte {
 		case images:
 			dst = appendWithTools(dst, m)
 		default:
-			dst = appendMessage(dst, m)
+			said := spoken(*m)
+			dst = appendMessage(dst, &said)
 		}
 	}
 	return append(dst, ']')

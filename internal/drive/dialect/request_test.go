@@ -43,6 +43,8 @@ func TestARequestIsWrittenInEachEndpointsWords(t *testing.T) {
 		{"openai-chat", plan.Request{Messages: tooled}, "messages", `[{"role":"assistant","content":"","tool_calls":[{"id":"c1"}]},{"role":"tool","content":"4","tool_call_id":"c1"}]`},
 		{"openai-responses", plan.Request{Messages: tooled}, "input", `[{"role":"assistant","content":"[{\"id\":\"c1\"}]"},{"role":"user","content":"4"}]`},
 		{"anthropic-messages", plan.Request{Messages: tooled}, "messages", `[{"role":"assistant","content":"[{\"id\":\"c1\"}]"},{"role":"user","content":"4"}]`},
+		{"ollama", plan.Request{Messages: tooled}, "messages", `[{"role":"assistant","content":"[{\"id\":\"c1\"}]"},{"role":"user","content":"4"}]`},
+		{"tgi", plan.Request{Messages: tooled}, "inputs", `"assistant: [{\"id\":\"c1\"}]\n\nuser: 4\n\nassistant:"`},
 		{"gemini", plan.Request{Messages: tooled}, "contents", `[{"role":"model","parts":[{"text":"[{\"id\":\"c1\"}]"}]},{"role":"user","parts":[{"text":"4"}]}]`},
 		{"openai-chat", plan.Request{Messages: film}, "messages", `[{"role":"user","content":[{"type":"video_url","video_url":{"url":"data:video/mp4;base64,/w=="}},{"type":"text","text":"What?"},{"type":"input_audio","input_audio":{"data":"/w==","format":"wav"}}]}]`},
 		{"openai-chat", plan.Request{Messages: mute}, "messages", `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + coded + `"}}]}]`},
