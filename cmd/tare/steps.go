@@ -64,6 +64,20 @@ func (s *steps) read(whole bool) error {
 	return nil
 }
 
+// within leaves out the loads above the most, and returns them. Those without an end are not looked at.
+func (s *steps) within(most float64) (left []float64) {
+	if s.open {
+		return nil
+	}
+	s.values = slices.DeleteFunc(s.values, func(v float64) bool {
+		if v > most {
+			left = append(left, v)
+		}
+		return v > most
+	})
+	return left
+}
+
 func (s *steps) fault(reason string) error {
 	return fmt.Errorf("--%s: %s, got %q", s.flag, reason, s.text)
 }

@@ -45,6 +45,20 @@ func TestStepsSayWhichLoadsFollow(t *testing.T) {
 	}
 }
 
+func TestStepsAboveTheMostAreLeftOutAndNoneElse(t *testing.T) {
+	s := steps{flag: "rates", text: "5,2000,10"}
+	if err := s.read(false); err != nil {
+		t.Fatal(err)
+	}
+	if left := s.within(1000); fmt.Sprint(left, s.values) != "[2000] [5 10]" {
+		t.Errorf("got %v left out of %v, want 2000 alone", left, s.values)
+	}
+	endless := steps{flag: "rates", text: "geometric(5)"}
+	if err := endless.read(false); err != nil || len(endless.within(1)) > 0 || len(endless.values) != 1 {
+		t.Errorf("got %v (%v), want the first load", endless.values, err)
+	}
+}
+
 func TestMixedStepsCoverAllAndLieApart(t *testing.T) {
 	for count := 1; count <= 20; count++ {
 		var places []int

@@ -208,6 +208,9 @@ func (s *sweeper) open(ctx context.Context) error {
 	if err := errors.Join(err, probe.plan.Close()); err != nil {
 		return err
 	}
+	if err := s.bound(); err != nil {
+		return err
+	}
 	if s.spec.HasObjectives() {
 		s.search.Target = s.spec.SLOTarget
 	}
@@ -250,6 +253,24 @@ func (s *sweeper) admit(ctx context.Context, l load) error {
 		}
 		fmt.Fprintf(s.stderr, "capacity of this machine: %s such requests/s; at most half of them are offered\n", short(s.search.ClientRequests))
 	}
+	return nil
+}
+
+// bound leaves out the loads that were asked for and are above the most that is offered, and says so.
+func (s *sweeper) bound() error {
+	asked, most := &s.rates, s.search.MostRate
+	if s.levels.text != "" {
+		asked, most = &s.levels, float64(s.search.MostInFlight)
+	}
+	left := asked.within(most)
+	switch {
+	case len(left) == 0:
+		return nil
+	case len(asked.values) == 0:
+		return misused(fmt.Errorf("--%s: all are above the most that is offered, %s: got %s", asked.flag, short(most), asked.text),
+			"--most-rate and --most-concurrency raise it, --allow-biased goes beyond half of this machine's capacity")
+	}
+	fmt.Fprintf(s.stderr, "--%s: left out, above the most that is offered, %s: %v\n", asked.flag, short(most), left)
 	return nil
 }
 
