@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "simulate": simulate, "interrupt": interrupt, "lines": lines,
+			"exits": exits, "simulate": simulate, "interrupt": interrupt, "lines": lines, "await": written,
 		},
 	})
 }
@@ -129,6 +129,14 @@ func hear(ts *testscript.TestScript, from *bufio.Reader, word string) {
 			return
 		}
 	}
+}
+
+// written waits for a command in the background to have written to a file: await out/server.jsonl.
+func written(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: await FILE")
+	}
+	await(ts, ts.MkAbs(args[0]), 1)
 }
 
 // await waits for another process to have written a file of at least size bytes.
