@@ -116,8 +116,8 @@ func Parse(text string) (Objective, *Fault) {
 	default:
 		return Objective{}, &Fault{Reason: fmt.Sprintf("must have < or <=, got %q", relation), Hint: "all that can be asked for is better when it is lower"}
 	}
-	name, level, _ := strings.Cut(name, ".")
-	if fault := o.ask(name, level); fault != nil {
+	name, level, levelled := strings.Cut(name, ".")
+	if fault := o.ask(name, level, levelled); fault != nil {
 		return Objective{}, fault
 	}
 	fault := o.limit(limit)
@@ -125,7 +125,7 @@ func Parse(text string) (Objective, *Fault) {
 }
 
 // ask takes the metric and what of it.
-func (o *Objective) ask(name, level string) *Fault {
+func (o *Objective) ask(name, level string, levelled bool) *Fault {
 	for _, m := range metrics {
 		if m.name == name || m.key == name {
 			o.Metric = m.key
@@ -138,9 +138,9 @@ func (o *Objective) ask(name, level string) *Fault {
 		return &Fault{Reason: fmt.Sprintf("%q is not a metric", name), Word: name, OneOf: Metrics()}
 	}
 	switch {
-	case level == "":
+	case !levelled:
 		return nil
-	case o.Metric == ErrorRate:
+	case o.Metric == ErrorRate && level != "":
 		return &Fault{Reason: "error_rate has no " + level, Hint: "write error_rate<1%"}
 	case level == "mean":
 		o.Mean = true

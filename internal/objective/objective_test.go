@@ -57,6 +57,8 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"error_rate<101%":  "the limit must be a share",
 		"error_rate<NaN":   "the limit must be a share",
 		"error_rate.p9<1%": "error_rate has no p9",
+		"error_rate.<1%":   "\"\" is none of p50",
+		"ttft.<500ms":      "\"\" is none of p50",
 	} {
 		_, fault := objective.Parse(text)
 		if fault == nil || !strings.Contains(fault.Reason, want) {
