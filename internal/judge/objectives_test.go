@@ -3,6 +3,7 @@ package judge_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -400,5 +401,24 @@ func TestStagesOfDifferentClassesAddUp(t *testing.T) {
 	want := []judge.Each{{Objective: "ttft<1s", Kept: 1000}, {Objective: "ttft<100ms", Class: "gold", Kept: 100}}
 	if got := s.Total.Objectives.Each; !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// Student's interval of 1, 0.9 and 1 reaches beyond 1.
+func TestRunsTogetherHaveTheirAttainment(t *testing.T) {
+	var runs []*judge.Summary
+	for _, slow := range []int64{0, 100, 0} {
+		runs = append(runs, summarize(t, asking(`{"slo":["ttft<100ms"]}`), requests(someSlow(func(i int64) bool { return i*7919%1000 < slow }))))
+	}
+	r := judge.Replicated("", runs)
+	a := r.Objectives["attainment"]
+	near(t, "mean attainment", valueOf(a.Mean), 2.9/3)
+	number(t, "upper end", a.High, 1)
+	near(t, "lower end", valueOf(a.Low), 2.9/3-4.302653*math.Sqrt(0.01/9))
+	if g := r.Objectives["request_goodput_per_s"]; g.Runs != 3 || valueOf(g.High) <= valueOf(g.Mean) {
+		t.Errorf("goodput: got %+v, want three runs and their interval", g)
+	}
+	if a := judge.Replicated("", []*judge.Summary{summarize(t, twoStages(), requests(nil))}); a.Objectives != nil {
+		t.Errorf("got %v of runs that were asked nothing, want none", a.Objectives)
 	}
 }

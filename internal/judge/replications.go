@@ -82,12 +82,20 @@ func acrossObjectives(runs []*Summary) map[string]Across {
 		})
 	}
 	return map[string]Across{
-		"attainment":            of(func(o *Objectives) Number { return o.Attainment.Value }),
+		"attainment":            ofShare(of(func(o *Objectives) Number { return o.Attainment.Value })),
 		"request_goodput_per_s": of(func(o *Objectives) Number { return o.RequestGoodput }),
 		"token_goodput_per_s":   of(func(o *Objectives) Number { return o.TokenGoodput }),
 		"smooth_goodput_per_s":  of(func(o *Objectives) Number { return o.SmoothGoodput }),
-		"fluidity_index":        of(func(o *Objectives) Number { return o.Fluidity.Mean }),
+		"fluidity_index":        ofShare(of(func(o *Objectives) Number { return o.Fluidity.Mean })),
 	}
+}
+
+// ofShare keeps the interval of a share within what a share can be, which Student's t knows nothing of.
+func ofShare(a Across) Across {
+	if a.Low.defined {
+		a.Low, a.High = Some(max(a.Low.value, 0)), Some(min(a.High.value, 1))
+	}
+	return a
 }
 
 // across gathers one value of each run's total.
