@@ -38,7 +38,9 @@ func stream(i int64) *record.Exchange {
 }
 
 // twoStreams is a run of both, in an open stage of two seconds.
-func twoStreams(t *testing.T) *export.Run {
+func twoStreams(t *testing.T) *export.Run { return streams(t, stream(0), stream(1)) }
+
+func streams(t *testing.T, all ...*record.Exchange) *export.Run {
 	t.Helper()
 	dir := t.TempDir()
 	m := &record.Manifest{
@@ -57,7 +59,11 @@ func twoStreams(t *testing.T) *export.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := log.WriteBlock(record.AppendExchange(record.AppendExchange(nil, stream(0)), stream(1)), 2); err != nil {
+	var payload []byte
+	for _, x := range all {
+		payload = record.AppendExchange(payload, x)
+	}
+	if err := log.WriteBlock(payload, len(all)); err != nil {
 		t.Fatal(err)
 	}
 	if err := log.Close(); err != nil {
@@ -229,6 +235,30 @@ func TestFailuresAreCountedByEachToolsRule(t *testing.T) {
 	}
 	if got := saved(t, r, "mlperf")["stage_0_mlperf_log_summary.txt"]; !strings.Contains(got, ": INVALID (20 of 200 requests failed") || strings.Count(got, ": -\n") < 2 {
 		t.Errorf("LoadGen knows no failed request:\n%s", got)
+	}
+}
+
+// A request that got no connection is one that failed, by the rule of every tool; one that was never sent is none of theirs.
+func TestRefusedConnectionsAreFailures(t *testing.T) {
+	refused := &record.Exchange{Index: 1, Session: 1, Due: time.Second, Issued: record.At(time.Second), Outcome: record.ConnectFailed, Error: "refused", End: record.At(time.Second + time.Millisecond)}
+	unsent := &record.Exchange{Index: 2, Session: 2, Due: 1500 * time.Millisecond, Outcome: record.NotSent}
+	r := streams(t, stream(0), refused, unsent)
+	perf, vllm := saved(t, r, "inference-perf"), saved(t, r, "vllm")["stage_0_vllm.json"]
+	for what, got := range map[string]string{
+		"inference-perf": fmt.Sprint(at(t, perf["stage_0_lifecycle_metrics.json"], "successes.count"), at(t, perf["stage_0_lifecycle_metrics.json"], "failures.by_label.Connection Error.count")),
+		"vllm":           fmt.Sprint(at(t, vllm, "completed"), at(t, vllm, "failed")),
+		"aiperf":         fmt.Sprint(at(t, saved(t, r, "aiperf")["profile_export_aiperf.json"], "request_count.avg"), at(t, saved(t, r, "aiperf")["profile_export_aiperf.json"], "error_request_count.avg")),
+		"llm-d":          fmt.Sprint(at(t, saved(t, r, "llm-d")["benchmark_report_stage_0.json"], "results.request_performance.aggregate.requests.total"), at(t, saved(t, r, "llm-d")["benchmark_report_stage_0.json"], "results.request_performance.aggregate.requests.failures")),
+	} {
+		if want := map[bool]string{true: "2 1", false: "1 1"}[what == "llm-d"]; got != want {
+			t.Errorf("%s: got %s, want %s", what, got, want)
+		}
+	}
+	if got := saved(t, r, "mlperf")["stage_0_mlperf_log_summary.txt"]; !strings.Contains(got, "INVALID (1 of 2 requests failed") {
+		t.Errorf("LoadGen: got\n%s", got)
+	}
+	if got := fmt.Sprint(at(t, vllm, "start_times")); got != "[0 1]" {
+		t.Errorf("starts: got %s, want 0 and 1", got)
 	}
 }
 

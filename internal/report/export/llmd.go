@@ -118,8 +118,9 @@ func sequence(asked any, mean float64, recorded bool) object {
 }
 
 func aggregate(p *judge.Part) object {
+	tried := p.Outcomes.Sum() - p.Outcomes.NotSent
 	o := object{{"requests", object{
-		{"total", p.Sent}, {"failures", p.Sent - p.Outcomes.Completed - p.Outcomes.Cancelled}, {"incomplete", p.Outcomes.Cancelled + p.Outcomes.NotSent + p.Missing},
+		{"total", tried}, {"failures", tried - p.Outcomes.Completed - p.Outcomes.Cancelled}, {"incomplete", p.Outcomes.Cancelled + p.Outcomes.NotSent + p.Missing},
 		{"input_length", statistics(p, measure.InputTokens, "count", judge.Number.Text)}, {"output_length", statistics(p, measure.OutputTokens, "count", judge.Number.Text)},
 	}}}
 	o.add("latency", object{

@@ -9,7 +9,7 @@ import (
 	"tare/internal/record"
 )
 
-// reply is what the forms of other tools are computed from: one request that was sent, of a measured stage.
+// reply is what the forms of other tools are computed from: one request that was tried, of a measured stage.
 type reply struct {
 	record.Exchange // without its events
 
@@ -22,11 +22,11 @@ type moment struct {
 	kind record.Kind
 }
 
-// replies are the requests that were sent in a measured stage, by index: other tools have no record of those that were not. The requests
-// of a run are held in memory, as those tools do.
+// replies are the requests that were tried in a measured stage, by index: those that got no connection failed in other tools too, which have
+// no record of those that were never sent. The requests of a run are held in memory, as those tools do.
 func (r *Run) replies() (all []reply, err error) {
 	err = r.eachReply(func(m *measure.Reply) error {
-		if _, sent := m.FirstWrite.Get(); !m.WasSent || !sent || m.Stage >= len(r.Manifest.Stages) || r.Manifest.Stages[m.Stage].Warmup {
+		if m.Outcome == record.NotSent || m.Stage >= len(r.Manifest.Stages) || r.Manifest.Stages[m.Stage].Warmup {
 			return nil
 		}
 		one := reply{Exchange: *m.Exchange}
@@ -57,8 +57,10 @@ func (r *reply) begins() time.Duration {
 	if at, ok := r.Issued.Get(); ok {
 		return at
 	}
-	at, _ := r.FirstWrite.Get()
-	return at
+	if at, ok := r.FirstWrite.Get(); ok {
+		return at
+	}
+	return r.Due
 }
 
 // ends is when the reply was over.
