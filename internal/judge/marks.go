@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -58,7 +59,7 @@ type marks []mark
 
 // newMarks makes marks of looks. A look that took longer than the next one's moment is taken to have reached no further back.
 func newMarks(looks []mark) marks {
-	slices.SortFunc(looks, func(a, b mark) int { return int(a.at - b.at) })
+	slices.SortFunc(looks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
 	m := marks(slices.CompactFunc(looks, func(a, b mark) bool { return a.at == b.at && a.high == b.high }))
 	for i := 1; i < len(m); i++ {
 		m[i].high = max(m[i].high, m[i-1].high)

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -163,12 +164,7 @@ func (s *search) promises() (all []promise) {
 			all[at].missed++
 		}
 	}
-	slices.SortFunc(all, func(a, b promise) int {
-		if a.rate < b.rate {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b promise) int { return cmp.Compare(a.rate, b.rate) })
 	return all
 }
 
@@ -271,15 +267,7 @@ func Recovery(dues, ends []float64, from, until, normal float64) (after float64,
 	for _, at := range ends {
 		steps = append(steps, step{at, -1})
 	}
-	slices.SortFunc(steps, func(a, b step) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return a.add - b.add
-	})
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Or(cmp.Compare(a.at, b.at), a.add-b.add) })
 	backlog := 0
 	for _, st := range steps {
 		if st.at > until {

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -52,15 +53,7 @@ func newSearch(c Config, trials []Trial) *search {
 			s.vote(t)
 		}
 	}
-	slices.SortFunc(s.levels, func(a, b level) int {
-		switch {
-		case a.rate < b.rate:
-			return -1
-		case a.rate > b.rate:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(s.levels, func(a, b level) int { return cmp.Compare(a.rate, b.rate) })
 	for i := range s.levels {
 		l := &s.levels[i]
 		l.overturned = s.refuted(l.rate)

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -40,15 +41,7 @@ const (
 // than five different numbers in flight.
 func Scale(points []Scaled) (s Scaling, ok bool) {
 	points = slices.DeleteFunc(slices.Clone(points), func(p Scaled) bool { return p.InFlight <= 0 || p.Rate <= 0 })
-	slices.SortFunc(points, func(a, b Scaled) int {
-		switch {
-		case a.InFlight < b.InFlight:
-			return -1
-		case a.InFlight > b.InFlight:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(points, func(a, b Scaled) int { return cmp.Compare(a.InFlight, b.InFlight) })
 	if different(points) < leastScaled {
 		return Scaling{}, false
 	}
