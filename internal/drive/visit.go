@@ -178,8 +178,8 @@ func (s *shard) collect(now time.Duration) {
 		s.asking--
 		if !t.unmade {
 			s.turns.add(t.at, t.index, t)
-		} else if v := t.visit; s.forsake(v, t.turn, t, now) {
-			s.over(v.of.Stage, now+v.think, now)
+		} else if stage, think := t.stage, t.think; s.forsake(t.visit, t.turn, t, now) { // the feeder's again, for another session
+			s.over(stage, now+think, now)
 		}
 		t = next
 	}
