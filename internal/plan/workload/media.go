@@ -3,6 +3,7 @@ package workload
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image/jpeg"
 	"math"
@@ -36,6 +37,9 @@ func ParseSizes(text string) (sizes []Size, err error) {
 		}
 		sizes = append(sizes, Size{w, h, weight})
 	}
+	if len(sizes) == 0 {
+		return nil, errors.New("must name a size")
+	}
 	return sizes, nil
 }
 
@@ -54,6 +58,9 @@ func ParseSpans(text string) (spans []Span, err error) {
 			return nil, fmt.Errorf("must be durations within 10ms and 10m, and perhaps weights, got %q", word)
 		}
 		spans = append(spans, Span{d, weight})
+	}
+	if len(spans) == 0 {
+		return nil, errors.New("must name a duration")
 	}
 	return spans, nil
 }
