@@ -132,6 +132,8 @@ func TestFaultsNameKeyValueAndReason(t *testing.T) {
 		{enough + "target:\n  headers:\n    A B: c\n", `spec.yaml:6: target.headers.A B: "A B" is not a header name`},
 		{enough + "target:\n  headers:\n    K: \"a\\r\\nb\"\n", "spec.yaml:6: target.headers.K: the value of K must not have line breaks or other control characters"},
 		{enough + "target:\n  headers:\n    host: x\n", "spec.yaml:6: target.headers.host: host is set by the client itself"},
+		{enough + "target:\n  session_header: x-request-id\n", "spec.yaml:5: target.session_header: x-request-id is set by the client itself"},
+		{enough + "target:\n  session_header: X-A\n  headers:\n    x-a: x\n", "spec.yaml:5: target.session_header: X-A is one of target.headers already"},
 		{enough + "target:\n  headers:\n    Authorization: '***'\n", "spec.yaml:6: target.headers.Authorization: the value of Authorization is masked"},
 		{enough + "target:\n  url: ftp://x\n", `spec.yaml:5: target.url: must begin with http://, https:// or unix://, got "ftp://x"`},
 		{enough + "target:\n  url: http://\n", `spec.yaml:5: target.url: names no host: "http://"`},

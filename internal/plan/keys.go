@@ -75,7 +75,7 @@ var specKeys = []key[Spec]{
 	{
 		name: "target.session_header", field: func(s *Spec) any { return &s.Target.SessionHeader }, loose: true,
 		about: "Header that names the session of each request, tare-NUMBER, for routers that keep sessions together. A request without turns is a session.",
-		rule:  func(s Spec) (reason, hint string) { return headerFault(s.Target.SessionHeader, "tare-1"), "" },
+		rule:  func(s Spec) (reason, hint string) { return s.Target.sessionHeaderFault(), "" },
 	},
 	{
 		name: "target.response_format", field: func(s *Spec) any { return &s.Target.ResponseFormat }, loose: true, lines: true,
@@ -990,7 +990,7 @@ func headerFault(name, value string) string {
 	case value == SourceEnv+":" || value == SourceFile+":":
 		return fmt.Sprintf("the value of %s names nothing to read it from", name)
 	}
-	for _, owned := range []string{"Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection"} {
+	for _, owned := range []string{"Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "X-Request-Id"} {
 		if strings.EqualFold(name, owned) {
 			return name + " is set by the client itself"
 		}

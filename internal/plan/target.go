@@ -211,6 +211,16 @@ func (t Target) modelFault(path string) (reason, hint string) {
 	return fmt.Sprintf("asks for model %s, but target.model is %s", name, t.Model), "name the same model, or leave the path out"
 }
 
+// sessionHeaderFault says why a header cannot name sessions.
+func (t Target) sessionHeaderFault() string {
+	for name := range t.Headers {
+		if strings.EqualFold(name, t.SessionHeader) {
+			return t.SessionHeader + " is one of target.headers already"
+		}
+	}
+	return headerFault(t.SessionHeader, "tare-1")
+}
+
 // responseFormatFault says why response_format cannot be sent.
 func (t Target) responseFormatFault() string {
 	var object map[string]json.RawMessage
