@@ -248,10 +248,12 @@ func (s *sweeper) admit(ctx context.Context, l load) error {
 	}
 	if u, ok := found.Use(calibrate.Demand{RequestsPerS: 1, EventsPerS: float64(b.shape.Events)}); ok {
 		s.search.ClientRequests = 1 / u.Share
+		offered := ""
 		if !s.allowBiased {
 			s.search.MostRate = min(s.search.MostRate, s.search.ClientRequests/2)
+			offered = "; at most half of them are offered"
 		}
-		fmt.Fprintf(s.stderr, "capacity of this machine: %s such requests/s; at most half of them are offered\n", short(s.search.ClientRequests))
+		fmt.Fprintf(s.stderr, "capacity of this machine: %s such requests/s%s\n", short(s.search.ClientRequests), offered)
 	}
 	return nil
 }
