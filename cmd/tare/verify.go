@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -204,7 +206,7 @@ func verifyPlan(ctx context.Context, m *record.Manifest, dir string) ([]report.C
 	for _, f := range p.Files() {
 		checks = append(checks, report.Check{What: f.Key, Result: report.Agrees, Detail: fmt.Sprintf("%s, %s", f.SHA256, f.Path)})
 	}
-	due := dueTimes{manifest: m, plan: p, of: map[int64]dueTime{}}
+	due := dueTimes{manifest: m, plan: p}
 	ids, err := p.EachKnown(ctx, due.add)
 	if err != nil {
 		return append(checks, report.Check{What: "plan id", Result: report.Unchecked, Detail: err.Error()}), nil
@@ -222,13 +224,13 @@ func verifyPlan(ctx context.Context, m *record.Manifest, dir string) ([]report.C
 type dueTimes struct {
 	manifest *record.Manifest
 	plan     *plan.Plan
-	of       map[int64]dueTime
+	all      []dueTime // by index; a run may have millions
 }
 
 type dueTime struct {
-	stage  int
-	due    time.Duration // since the start of the run
-	output int           // tokens
+	index         int64
+	due           time.Duration // since the start of the run
+	stage, output int32         // tokens
 }
 
 func (d *dueTimes) add(r *plan.Request) error {
@@ -236,8 +238,17 @@ func (d *dueTimes) add(r *plan.Request) error {
 		return nil
 	}
 	start := time.Duration(math.Round(d.manifest.Stages[r.Stage].StartMs * 1e6))
-	d.of[r.Index] = dueTime{r.Stage, start + r.Due, r.OutputTokens}
+	d.all = append(d.all, dueTime{r.Index, start + r.Due, int32(r.Stage), int32(r.OutputTokens)})
 	return nil
+}
+
+// of is the planned request with an index, if that is known.
+func (d *dueTimes) of(index int64) (planned dueTime, known bool) {
+	i, known := slices.BinarySearchFunc(d.all, index, func(t dueTime, index int64) int { return cmp.Compare(t.index, index) })
+	if known {
+		planned = d.all[i]
+	}
+	return planned, known
 }
 
 // held holds the records in dir of requests that were sent to them: stage, due time to the nanosecond, asked output tokens.
@@ -250,12 +261,12 @@ func (d *dueTimes) held(dir string) (report.Check, error) {
 	n, wrong := 0, 0
 	example := ""
 	_, err := record.ReadLog(dir, func(x *record.Exchange) error {
-		want, known := d.of[x.Index]
+		want, known := d.of(x.Index)
 		if _, sent := x.FirstWrite.Get(); !known || !sent { // a stage that was not reached has no start
 			return nil
 		}
 		n++
-		if got := (dueTime{x.Stage, x.Due, x.PlannedOut}); got != want {
+		if got := (dueTime{x.Index, x.Due, int32(x.Stage), int32(x.PlannedOut)}); got != want {
 			if wrong++; wrong == 1 {
 				example = fmt.Sprintf("request %d is of stage %d, due at %v, %d tokens; planned: stage %d, %v, %d tokens", x.Index, got.stage, got.due, got.output, want.stage, want.due, want.output)
 			}
