@@ -1,10 +1,6 @@
 package record
 
-import (
-	"encoding/json"
-	"fmt"
-	"io"
-)
+import "io"
 
 // HealthFile is the name of the file in a run directory that holds one Health a line.
 const HealthFile = "health.jsonl"
@@ -68,16 +64,7 @@ type Delays struct {
 }
 
 // Write appends h to w as one line.
-func (h *Health) Write(w io.Writer) error {
-	b, err := json.Marshal(h)
-	if err == nil {
-		_, err = w.Write(append(b, '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("write health: %w", err)
-	}
-	return nil
-}
+func (h *Health) Write(w io.Writer) error { return writeLine(w, "health", h) }
 
 // ReadHealth reads the samples in dir; there are none in a run directory without the file.
 func ReadHealth(dir string) ([]Health, error) { return readLines[Health](dir, HealthFile) }

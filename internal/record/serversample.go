@@ -57,19 +57,22 @@ type RoundTrip struct {
 }
 
 // Write appends s to w as one line.
-func (s *ServerSample) Write(w io.Writer) error {
-	b, err := json.Marshal(s)
+func (s *ServerSample) Write(w io.Writer) error { return writeLine(w, "server sample", s) }
+
+// ReadServer reads the samples in dir; there are none in a run directory without the file.
+func ReadServer(dir string) ([]ServerSample, error) { return readLines[ServerSample](dir, ServerFile) }
+
+// writeLine appends a JSON document to w as one line.
+func writeLine(w io.Writer, what string, document any) error {
+	b, err := json.Marshal(document)
 	if err == nil {
 		_, err = w.Write(append(b, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("write server sample: %w", err)
+		return fmt.Errorf("write %s: %w", what, err)
 	}
 	return nil
 }
-
-// ReadServer reads the samples in dir; there are none in a run directory without the file.
-func ReadServer(dir string) ([]ServerSample, error) { return readLines[ServerSample](dir, ServerFile) }
 
 // readLines reads a file of JSON documents, one a line; there are none without the file. A line that a killed run left
 // unfinished is left out.
