@@ -95,12 +95,11 @@ func (r *Row) shift(a, b []float64) {
 }
 
 func median(values []float64) judge.Number {
-	if len(values) == 0 {
+	m, ok := stats.Median(values)
+	if !ok {
 		return judge.Number{}
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return judge.Some((sorted[(n-1)/2] + sorted[n/2]) / 2)
+	return judge.Some(m)
 }
 
 func direction(b measure.Better) string {

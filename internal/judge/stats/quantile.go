@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Levels of quantiles, in parts per million.
 const (
@@ -28,4 +31,14 @@ func Least(ppm int64) int64 {
 		return math.MaxInt64
 	}
 	return int64(math.Ceil(math.Log(0.025) / math.Log(p)))
+}
+
+// Median is the middle of a few values, of an even number the mean of both: one value of each run, say. ok is false for none.
+func Median(values []float64) (median float64, ok bool) {
+	n := len(values)
+	if n == 0 {
+		return 0, false
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2, true
 }

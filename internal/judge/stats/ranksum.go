@@ -127,7 +127,7 @@ func HodgesLehmann(a, b []float64) (s Shift, ok bool) {
 	}
 	slices.Sort(pairs)
 	n := len(pairs)
-	s.Median = (pairs[(n-1)/2] + pairs[n/2]) / 2
+	s.Median, _ = Median(pairs)
 	if k := shiftRank(len(a), len(b)); k >= 1 {
 		s.Low, s.High, s.Bounded = pairs[k-1], pairs[n-k], true
 	}
