@@ -12,7 +12,7 @@ import (
 )
 
 // ComparisonJSON writes c as docs/compare.md describes it.
-func ComparisonJSON(w io.Writer, c *compare.Comparison) error { return encode(w, c) }
+func ComparisonJSON(w io.Writer, c *compare.Comparison) error { return Encode(w, c) }
 
 // ComparisonText writes c for people, the result first.
 func ComparisonText(w io.Writer, c *compare.Comparison) error {

@@ -21,7 +21,7 @@ func WriteReplications(r *judge.Replications) error {
 }
 
 // ReplicationsJSON writes r as replications.json holds it.
-func ReplicationsJSON(w io.Writer, r *judge.Replications) error { return encode(w, r) }
+func ReplicationsJSON(w io.Writer, r *judge.Replications) error { return Encode(w, r) }
 
 // Replications writes what several runs say together for people.
 func Replications(w io.Writer, r *judge.Replications) error {

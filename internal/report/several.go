@@ -59,5 +59,5 @@ func SeveralJSON(w io.Writer, runs []*judge.Summary) error {
 	for _, s := range runs {
 		all.Runs = append(all.Runs, run{s.Dir, s})
 	}
-	return encode(w, &all)
+	return Encode(w, &all)
 }

@@ -24,13 +24,14 @@ const (
 
 // JSON writes s as summary.json holds it, described in docs/summary.md.
 func JSON(w io.Writer, s *judge.Summary) error {
-	if err := encode(w, s); err != nil {
+	if err := Encode(w, s); err != nil {
 		return fmt.Errorf("write summary: %w", err)
 	}
 	return nil
 }
 
-func encode(w io.Writer, v any) error {
+// Encode writes v as all documents of a run are written: two spaces an indent, without escapes for HTML.
+func Encode(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -64,7 +65,7 @@ func verdictDocument(s *judge.Summary) any {
 
 // replace puts v as JSON into the place of a file.
 func replace(dir, name string, v any) error {
-	return replaceBy(dir, name, func(w io.Writer) error { return encode(w, v) })
+	return replaceBy(dir, name, func(w io.Writer) error { return Encode(w, v) })
 }
 
 // replaceBy puts what write writes into the place of a file.

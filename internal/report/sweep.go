@@ -22,7 +22,7 @@ func WriteSweep(s *capacity.Sweep) error {
 }
 
 // SweepJSON writes s as sweep.json holds it.
-func SweepJSON(w io.Writer, s *capacity.Sweep) error { return encode(w, s) }
+func SweepJSON(w io.Writer, s *capacity.Sweep) error { return Encode(w, s) }
 
 // Sweep writes a sweep for people: the answer first, then every run.
 func Sweep(w io.Writer, s *capacity.Sweep) error {

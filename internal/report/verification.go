@@ -98,7 +98,7 @@ func verifyFile(dir, name string, v any) (Check, error) {
 		return c, fmt.Errorf("verify: %w", err)
 	}
 	var want bytes.Buffer
-	if err := encode(&want, v); err != nil {
+	if err := Encode(&want, v); err != nil {
 		return c, fmt.Errorf("verify %s: %w", name, err)
 	}
 	if bytes.Equal(have, want.Bytes()) {
@@ -119,7 +119,7 @@ func verifyFile(dir, name string, v any) (Check, error) {
 }
 
 // VerificationJSON writes v as tare verify --json prints it.
-func VerificationJSON(w io.Writer, v *Verification) error { return encode(w, v) }
+func VerificationJSON(w io.Writer, v *Verification) error { return Encode(w, v) }
 
 // VerificationText writes v for people, the result first.
 func VerificationText(w io.Writer, v *Verification) error {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"tare/internal/report"
 )
 
 // sample is a quantity of which other tools hold every value.
@@ -96,14 +98,9 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// indented writes v as a document of two spaces an indent.
+// indented writes v as a document.
 func indented(v any) func(io.Writer) error {
-	return func(to io.Writer) error {
-		e := json.NewEncoder(to)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
-	}
+	return func(to io.Writer) error { return report.Encode(to, v) }
 }
 
 // orNull is v, or null where it is not known.
