@@ -59,8 +59,9 @@ func repeat(c *cobra.Command, spec plan.Spec, stored *storedPlan, o runOptions) 
 			break
 		}
 	}
-	joint := replicated(base, runs)
-	if err := report.WriteReplications(joint); err != nil {
+	all := summariesIn(runs)
+	joint := judge.Replicated(base, all)
+	if err := errors.Join(report.WriteReplications(joint), report.WriteReplicationsPage(joint, all)); err != nil {
 		return err
 	}
 	if err := report.Replications(c.OutOrStdout(), joint); err != nil {
@@ -80,12 +81,11 @@ func cleared(base string, runs []finished) error {
 	return nil
 }
 
-func replicated(base string, runs []finished) *judge.Replications {
-	var all []*judge.Summary
+func summariesIn(runs []finished) (all []*judge.Summary) {
 	for _, r := range runs {
 		all = append(all, r.summary)
 	}
-	return judge.Replicated(base, all)
+	return all
 }
 
 // exitOfAll is the code of the first run that does not end well, or of the judgement on all of them.

@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/judge"
 	"tare/internal/judge/capacity"
+	"tare/internal/judge/compare"
 	"tare/internal/record"
 	"tare/internal/report"
 )
@@ -26,14 +27,15 @@ func newReport() *cobra.Command {
 		Short: "Print the report of a run from its directory",
 		Long: `Print the report of a run from its directory, the same as the run itself printed.
 
-A run that was killed is reported as far as its records reach. DIR may be that of tare run --repeat: then what its runs say together.
-Of several directories there is a table with a row for each run.
+A run that was killed is reported as far as its records reach. DIR may be that of tare run --repeat or of tare sweep: then what its runs
+say together. Of several directories there is a table with a row for each run. --html makes a page of any of these.
 
 With --slo the same records are held against other objectives; with --fail-on-slo it ends with code 3 when one is missed.`,
 		Example: `  tare report runs/20260102T030405Z-a1b2c3
   tare report runs/today --json
   tare report runs/today --html today.html
   tare report runs/monday runs/tuesday
+  tare report runs/monday runs/tuesday --html both.html
   tare report runs/today --slo 'ttft.p99<300ms' --slo 'tpot<40ms' --fail-on-slo
   tare report runs/today --requests jsonl > requests.jsonl
   tare report runs/today --requests csv > requests.csv
@@ -42,8 +44,11 @@ With --slo the same records are held against other objectives; with --fail-on-sl
 		Args: cobra.MinimumNArgs(1),
 		RunE: verb(func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				if requests != "" || page != "" || len(exports) > 0 || asked.any() {
-					return misused(errors.New("--requests, --html, --export and --slo are of one run"), "name one directory")
+				if requests != "" || len(exports) > 0 || asked.any() {
+					return misused(errors.New("--requests, --export and --slo are of one run"), "name one directory")
+				}
+				if page != "" {
+					return writePage(args, page)
 				}
 				return reportSeveral(c.OutOrStdout(), args, asJSON)
 			}
@@ -62,6 +67,9 @@ With --slo the same records are held against other objectives; with --fail-on-sl
 			if len(exports) > 0 {
 				return exportRuns(c.OutOrStdout(), c.ErrOrStderr(), args[0], wanted)
 			}
+			if page != "" {
+				return writePage(args, page)
+			}
 			if err := checkRunDir(args[0]); err != nil {
 				return err
 			}
@@ -70,9 +78,6 @@ With --slo the same records are held against other objectives; with --fail-on-sl
 				return report.Requests(c.OutOrStdout(), args[0], requests)
 			case requests != "":
 				return misused(fmt.Errorf("--requests: must be jsonl or csv, got %q", requests), "")
-			}
-			if page != "" {
-				return writePage(args[0], page)
 			}
 			if asked.any() {
 				return asked.report(c, args[0], asJSON)
@@ -101,14 +106,18 @@ func reportSeveral(w io.Writer, dirs []string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	var all []*judge.Summary
-	for _, r := range runs {
-		all = append(all, r.Summary)
-	}
+	all := summariesOf(runs)
 	if asJSON {
 		return report.SeveralJSON(w, all)
 	}
 	return report.Several(w, all)
+}
+
+func summariesOf(runs []compare.Run) (all []*judge.Summary) {
+	for _, r := range runs {
+		all = append(all, r.Summary)
+	}
+	return all
 }
 
 // checkRunDir refuses a directory that holds no run.
@@ -133,19 +142,6 @@ func checkRunDir(dir string) error {
 		}
 	}
 	return err
-}
-
-// writePage puts the page of the run in dir where the user wants it.
-func writePage(dir, path string) error {
-	s, detail, err := judge.Examine(dir)
-	if err != nil {
-		return err
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return misused(fmt.Errorf("--html: %w", err), "")
-	}
-	return errors.Join(report.Page(f, s, detail), f.Close())
 }
 
 func printReport(w io.Writer, dir string, asJSON bool) error {

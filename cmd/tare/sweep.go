@@ -175,7 +175,7 @@ func sweep(c *cobra.Command, spec plan.Spec, o *sweepOptions) error {
 		return runErr
 	}
 	s.state.Conclude()
-	if err := errors.Join(s.save(), printSweep(c.OutOrStdout(), s.state, o.asJSON), runErr); err != nil {
+	if err := errors.Join(s.save(), report.WriteSweepPage(s.state), printSweep(c.OutOrStdout(), s.state, o.asJSON), runErr); err != nil {
 		return err
 	}
 	return s.exit()

@@ -99,7 +99,7 @@ func (l *Ledger) detail(s *Summary) *Detail {
 		end = max(end, moment(ms))
 	}
 	return &Detail{
-		Series: l.details.timeline.series(end), Machine: machineOf(l.health), Shapes: l.shapes(s), Points: points(s),
+		Series: l.details.timeline.series(end), Machine: machineOf(l.health), Shapes: l.shapes(s), Points: Points(s),
 		Server: looksOf(l.details.looks), Limits: l.limits(), Requests: l.details.sample.requests(),
 	}
 }
@@ -165,7 +165,8 @@ func shapeOf(unit measure.Unit, d *stats.Distribution) Shape {
 	return s
 }
 
-func points(s *Summary) []Point {
+// Points are what the measured stages of a run gave, in their order.
+func Points(s *Summary) []Point {
 	all := []Point{}
 	for i := range s.Stages {
 		p := &s.Stages[i]

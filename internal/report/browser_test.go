@@ -88,7 +88,7 @@ func askedBy(t *testing.T, netlog string) (urls []string) {
 var (
 	consoleLine = regexp.MustCompile(`(?m)^.*CONSOLE.*$`)
 	shown       = regexp.MustCompile(`data-path="([^"]*)" data-value="([^"]*)"[^>]*>([^<]*)<`)
-	latencies   = regexp.MustCompile(`metrics\.[a-z0-9_]*_ms\.`)
+	latencies   = regexp.MustCompile(`metrics\.[a-z0-9_]*_ms\..*(mean|low|high|min|max|p[0-9_]+)$`)
 )
 
 // What check looks for must be there to be found.
@@ -108,6 +108,12 @@ func check(t *testing.T, m *record.Manifest, all []*record.Exchange) opened {
 func checkDir(t *testing.T, dir string) opened {
 	t.Helper()
 	page, s := pageOfDir(t, dir)
+	return checkPage(t, page, summaryFile(t, s))
+}
+
+// checkPage holds a page to the file in which the paths of its values begin.
+func checkPage(t *testing.T, page []byte, file any) opened {
+	t.Helper()
 	o := open(t, page, "")
 	if !strings.Contains(o.document, `data-drawn="true"`) || !strings.Contains(o.document, `id="fault" class="fault" hidden=""`) {
 		i := strings.Index(o.document, `id="fault"`)
@@ -119,14 +125,13 @@ func checkDir(t *testing.T, dir string) opened {
 	if len(o.asked) > 0 {
 		t.Errorf("the page asked the network for %s", o.asked)
 	}
-	file := summaryFile(t, s)
 	values := shown.FindAllStringSubmatch(o.document, -1)
 	if len(values) < 60 {
 		t.Errorf("got %d values in the page, want those of the summary's head and stages at least", len(values))
 	}
 	for _, v := range values {
 		if got, want := html.UnescapeString(v[2]), spelled(file, strings.Split(v[1], ".")); got != want {
-			t.Errorf("%s: the page shows %s, summary.json has %s", v[1], got, want)
+			t.Errorf("%s: the page shows %s, the file has %s", v[1], got, want)
 		}
 		if ms, err := strconv.ParseFloat(v[2], 64); err == nil && latencies.MatchString(v[1]) {
 			if got, want := strings.ReplaceAll(v[3], " ", ""), measure.Milliseconds.Format(ms*1e6); got != want {

@@ -20,19 +20,29 @@ const PageFile = "report.html"
 //go:embed page
 var page embed.FS
 
-// pageScripts are the page's own in their order, after the charts'.
-var pageScripts = []string{"fault.js", "uPlot.iife.min.js", "numbers.js", "charts.js", "verdict.js", "load.js", "shape.js", "slo.js", "time.js", "requests.js", "server.js", "client.js", "facts.js", "page.js"}
+// runScripts are those of the page of one run in their order.
+var runScripts = []string{"fault.js", "uPlot.iife.min.js", "numbers.js", "charts.js", "verdict.js", "load.js", "shape.js", "slo.js", "time.js", "requests.js", "server.js", "client.js", "facts.js", "page.js"}
 
 // Page writes a run as one HTML file that needs nothing else: styles, scripts, the summary as summary.json has it, and the detail
 // that its charts draw. Nothing in it can make a browser ask for anything: its policy allows these very scripts and nothing else.
 func Page(w io.Writer, s *judge.Summary, d *judge.Detail) error {
-	parts, err := pageParts()
+	return fillPage(w, runScripts, struct {
+		Summary *judge.Summary `json:"summary"`
+		Detail  *judge.Detail  `json:"detail"`
+	}{s, d})
+}
+
+// fillPage writes a page that these scripts draw from data.
+func fillPage(w io.Writer, scripts []string, data any) error {
+	parts, err := pageParts(scripts)
 	if err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
-	if parts.Data, err = pageData(s, d); err != nil {
+	held, err := json.Marshal(data) // it writes <, > and & as \u003c, \u003e and \u0026: no character in it means anything to HTML
+	if err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
+	parts.Data = string(held)
 	text, err := page.ReadFile("page/page.html")
 	if err != nil {
 		return fmt.Errorf("write page: %w", err)
@@ -60,7 +70,7 @@ type parts struct {
 	Scripts             []string
 }
 
-func pageParts() (p parts, err error) {
+func pageParts(scripts []string) (p parts, err error) {
 	read := func(name string) string {
 		b, readErr := page.ReadFile("page/" + name)
 		if readErr != nil {
@@ -71,7 +81,7 @@ func pageParts() (p parts, err error) {
 	licence := "/*\n" + read("uPlot.LICENSE") + "\n*/\n"
 	p.Style = licence + read("uPlot.min.css") + "\n" + read("page.css")
 	hashes := []string{}
-	for _, name := range pageScripts {
+	for _, name := range scripts {
 		script := read(name)
 		p.Scripts = append(p.Scripts, script)
 		hashes = append(hashes, sourceHash(script))
@@ -84,13 +94,4 @@ func pageParts() (p parts, err error) {
 func sourceHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-// pageData is JSON in which no character means anything to HTML.
-func pageData(s *judge.Summary, d *judge.Detail) (string, error) {
-	b, err := json.Marshal(struct {
-		Summary *judge.Summary `json:"summary"`
-		Detail  *judge.Detail  `json:"detail"`
-	}{s, d}) // it writes <, > and & as \u003c, \u003e and \u0026
-	return string(b), err
 }

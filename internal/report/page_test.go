@@ -131,7 +131,15 @@ func TestPageTakesNothingForMarkup(t *testing.T) {
 }
 
 func TestPageNeedsNothingElse(t *testing.T) {
-	page, _ := pageOf(t, manifest(), exchanges())
+	one, _ := pageOf(t, manifest(), exchanges())
+	several, _ := sweepPageOf(t, sweepOf(t))
+	for _, page := range [][]byte{one, several} {
+		needsNothingElse(t, page)
+	}
+}
+
+func needsNothingElse(t *testing.T, page []byte) {
+	t.Helper()
 	for _, way := range []string{`src=`, `<link`, `@import`, `url(`, `fetch(`, `XMLHttpRequest`, `import(`} {
 		text := pageData.ReplaceAll(page, nil)
 		if i := bytes.Index(text, []byte(way)); i >= 0 {

@@ -50,7 +50,8 @@ func Replications(w io.Writer, r *judge.Replications) error {
 			line(m.text+" "+level, r.Metrics[m.name][level], spanOf)
 		}
 	}
-	fmt.Fprintf(&b, "\nfiles     %s: %s, and a run directory for each run\n", printable(r.Dir), ReplicationsFile)
+	b.WriteByte('\n')
+	writeFilesOfSeveral(&b, r.Dir, ReplicationsFile)
 	_, err := w.Write(b.Bytes())
 	return err
 }

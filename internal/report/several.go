@@ -25,17 +25,22 @@ func Several(w io.Writer, runs []*judge.Summary) error {
 	writeParts(&b, loadColumns(), "run", parts, name)
 	writeParts(&b, latencyColumns(), "run", parts, name)
 	writeNotes(&b, runs[0], bytes.Contains(b.Bytes()[tables:], []byte(" "+weak)))
-	loads := map[string]bool{}
-	for _, s := range runs {
-		loads[s.Run.Plan.PlanID+s.Run.Plan.ContentID] = true
-	}
-	if len(loads) > 1 {
-		wrap(&b, "plans     ", fmt.Sprintf("%d different ones in %d runs: tare compare says whether they are of one load, and whether one is worse", len(loads), len(runs)))
+	if plans := plansOf(runs); plans > 1 {
+		wrap(&b, "plans     ", fmt.Sprintf("%d different ones in %d runs: tare compare says whether they are of one load, and whether one is worse", plans, len(runs)))
 	} else {
 		wrap(&b, "plans     ", "the same in all runs")
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// plansOf counts the different plans of runs.
+func plansOf(runs []*judge.Summary) int {
+	plans := map[string]bool{}
+	for _, s := range runs {
+		plans[s.Run.Plan.PlanID+s.Run.Plan.ContentID] = true
+	}
+	return len(plans)
 }
 
 // ending is the last of a path, where all of it is too long.

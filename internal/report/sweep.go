@@ -40,7 +40,7 @@ func Sweep(w io.Writer, s *capacity.Sweep) error {
 	writeDiagnosis(&b, s.Curve)
 	took := time.Duration(s.WallMs * 1e6).Round(100 * time.Millisecond)
 	fmt.Fprintf(&b, "\nwall time %v, %d runs\n", took, len(s.Results))
-	fmt.Fprintf(&b, "files     %s: %s, and a run directory for each run\n", printable(s.Dir), capacity.SweepFile)
+	writeFilesOfSeveral(&b, s.Dir, capacity.SweepFile)
 	_, err := w.Write(b.Bytes())
 	return err
 }

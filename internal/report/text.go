@@ -510,15 +510,25 @@ func writeFiles(b *bytes.Buffer, s *judge.Summary) {
 	if s.Dir == "" {
 		return
 	}
-	there := []string{}
-	for _, name := range []string{PageFile, SummaryFile, VerdictFile, record.ManifestFile, record.ExchangesFile, record.HealthFile, record.ServerFile} {
-		if _, err := os.Stat(filepath.Join(s.Dir, name)); err == nil {
-			there = append(there, name)
-		}
-	}
+	there := filesIn(s.Dir, PageFile, SummaryFile, VerdictFile, record.ManifestFile, record.ExchangesFile, record.HealthFile, record.ServerFile)
 	if len(there) > 0 {
 		fmt.Fprintf(b, "files     %s:\n          %s\n", printable(s.Dir), strings.Join(there, ", "))
 	}
+}
+
+// filesIn are those of the names that a directory has.
+func filesIn(dir string, names ...string) (there []string) {
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			there = append(there, name)
+		}
+	}
+	return there
+}
+
+// writeFilesOfSeveral names the file that several runs share, and their page where there is one.
+func writeFilesOfSeveral(b *bytes.Buffer, dir, name string) {
+	fmt.Fprintf(b, "files     %s: %s, and a run directory for each run\n", printable(dir), strings.Join(append(filesIn(dir, PageFile), name), ", "))
 }
 
 func length(s string) int { return len([]rune(s)) }

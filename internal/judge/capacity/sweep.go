@@ -63,7 +63,8 @@ type Result struct {
 	Goodput   judge.Number       `json:"request_goodput_per_s"` // likewise
 	Recovery  judge.Number       `json:"recovery_s"`            // of an overload; null where the server did not recover
 
-	trial Trial
+	trial   Trial
+	summary *judge.Summary
 }
 
 // Profile is one latency of a run.
@@ -87,7 +88,7 @@ func (s *Sweep) ResultOf(dir string, path string, l Load) (Result, error) {
 	}
 	r := Result{
 		Dir: dir, Load: l, Class: sum.Verdict.Class, Valid: t.Valid, Fault: t.Fault, TookMs: float64(t.Took) / 1e6, Planned: t.Planned, Completed: t.Completed,
-		State: t.State, Why: t.Why, Metrics: map[string]Profile{}, trial: t,
+		State: t.State, Why: t.Why, Metrics: map[string]Profile{}, trial: t, summary: sum,
 	}
 	if t.State != "" {
 		r.Shortfall, r.Error = judge.Some(t.Shortfall), judge.Some(t.Error)
@@ -118,6 +119,9 @@ func (s *Sweep) ResultOf(dir string, path string, l Load) (Result, error) {
 
 // Trial is the result as the search sees it.
 func (r *Result) Trial() Trial { return r.trial }
+
+// Summary is all that the run came to; nil of a result that ResultOf did not make.
+func (r *Result) Summary() *judge.Summary { return r.summary }
 
 // Trials are all results as the search sees them.
 func (s *Sweep) Trials() (all []Trial) {

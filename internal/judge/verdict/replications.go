@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +36,7 @@ func Certify(runs []Run) Verdict {
 }
 
 func (v *Verdict) joined(runs []Run) (Class, string) {
-	worst := slices.MaxFunc(runs, func(a, b Run) int { return cmp.Compare(severity(a.Verdict.Class), severity(b.Verdict.Class)) }).Verdict
+	worst := runs[Worst(runs)].Verdict
 	if worst.Class != Valid {
 		return worst.Class, worst.Reason
 	}
@@ -97,6 +96,16 @@ func untold(runs []Run) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// Worst is the place of the run whose verdict condemns most, the first of equals; 0 of none.
+func Worst(runs []Run) (at int) {
+	for i := range runs {
+		if severity(runs[i].Verdict.Class) > severity(runs[at].Verdict.Class) {
+			at = i
+		}
+	}
+	return at
 }
 
 // severity orders classes from good to bad.

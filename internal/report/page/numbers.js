@@ -1,9 +1,9 @@
 // Numbers and elements. Numbers are written as the report in the terminal writes them; the full value is in the element's title.
 "use strict";
 
-const run = JSON.parse(document.getElementById("data").textContent);
-const summary = run.summary;
-const detail = run.detail;
+// what the page holds: summary and detail of one run, or several runs and what they say together
+const held = JSON.parse(document.getElementById("data").textContent);
+const { summary, detail } = held;
 
 const known = (v) => v !== null && v !== undefined;
 
@@ -53,15 +53,15 @@ function element(name, attributes, ...children) {
   return node;
 }
 
-// at follows a path of keys into the summary: "total.metrics.ttft_ms.p50".
+// at follows a path of keys into the summary: "total.metrics.ttft_ms.p50"; of several runs into all that the page holds: "runs.0.summary.total".
 function at(path) {
-  return path.split(".").reduce((v, key) => (known(v) ? v[key] : undefined), summary);
+  return path.split(".").reduce((v, key) => (known(v) ? v[key] : undefined), summary || held);
 }
 
-// value shows one value of summary.json: it carries its path and its full digits.
+// value shows one value of summary.json, or of the like: it carries its path and its full digits.
 function value(path, format) {
   const v = at(path);
-  const unit = path.includes("_ms.") || path.endsWith("_ms") ? " ms" : "";
+  const unit = /_ms(\.|$)/.test(path) && !/\.(n|runs|cv)$/.test(path) ? " ms" : "";
   return element("span", { class: "value", "data-path": path, "data-value": known(v) ? String(v) : "null", title: known(v) ? `${v}${unit}` : "there is none" }, format(v));
 }
 

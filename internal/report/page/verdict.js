@@ -29,7 +29,7 @@ function showVerdict(page) {
     element("p", { class: "reason" }, value("verdict.reason", String)),
     finding(),
     worstGates(),
-    element("p", { class: "target" }, targetLine())));
+    element("p", { class: "target" }, targetLine(summary.run))));
 }
 
 // finding says in a sentence what was asked and what came.
@@ -55,8 +55,7 @@ function worstGates() {
   failed.length > 4 ? element("li", {}, element("a", { href: "#gates" }, `${failed.length - 4} more, with all gates`)) : null);
 }
 
-function targetLine() {
-  const { target, start, complete, cause } = summary.run;
+function targetLine({ target, start, complete, cause }) {
   const parts = [target.model, target.url, target.endpoint, target.stream ? "streamed" : "not streamed", start ? start.replace("T", " ").replace(/\.\d+/, "") : null];
   if (!complete && cause) parts.push(`cut short: ${cause}`);
   return parts.filter(Boolean).join(" · ");
