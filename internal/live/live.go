@@ -50,7 +50,9 @@ func New(o Options) *Teller {
 		o.Every = 5 * time.Second
 	}
 	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
+		direct := http.DefaultTransport.(*http.Transport).Clone()
+		direct.Proxy = nil // no proxy from the environment, as everywhere
+		o.Transport = direct
 	}
 	return &Teller{options: o, begun: make(chan *record.Manifest, 1), blocks: make(chan []byte, waiting), over: make(chan struct{})}
 }
