@@ -129,7 +129,7 @@ function showFrontier() {
   chart(body, {
     x: { label: "tokens/s for one user", format: plain, data: xs, range: padded(xs) }, y: { label: "tokens/s for all", format: plain, fromZero: true },
     series: summary ? [{ label: "stages", values: points.map(all), colour: "blue", dots: true, size: 8 }]
-      : [{ label: "frontier", values: front, colour: "grey", dash: [6, 4] }, ...kindsOf(points).map(({ label, colour, holds }) => ({ label, colour, points: true, size: 8, values: points.map((p) => (holds(p) ? all(p) : null)) }))],
+      : [...(front.some(known) ? [{ label: "frontier", values: front, colour: "grey", dash: [6, 4] }] : []), ...kindsOf(points).map(({ label, colour, holds }) => ({ label, colour, points: true, size: 8, values: points.map((p) => (holds(p) ? all(p) : null)) }))],
     height: summary ? 260 : 320,
     over: (u) => { if (points.length <= mostNamed) points.forEach((p, i) => mark(u, speed(p), all(p), p.name, i % 2 === 1)); },
   });
