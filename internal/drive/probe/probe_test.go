@@ -177,8 +177,12 @@ func TestRequestsAreCounted(t *testing.T) {
 	defer s.Close()
 	f := probe.Run(t.Context(), aim(t, s.URL, "", nil))
 	s.Close() // all connections have been counted
-	if got := f.Sent; int64(got.Gets) != gets.Load() || int64(got.Posts) != posts.Load() || int64(got.Connections) != connections.Load() {
-		t.Errorf("sent: got %+v, want %d GET, %d POST, %d connections", got, gets.Load(), posts.Load(), connections.Load())
+	if got := f.Sent; int64(got.Gets) != gets.Load() || int64(got.Posts) != posts.Load() {
+		t.Errorf("sent: got %+v, want %d GET, %d POST", got, gets.Load(), posts.Load())
+	}
+	// What is dialled while an idle connection comes free is not needed, and may end before the server has accepted it.
+	if got := f.Sent; int64(got.Connections) < connections.Load() || got.Connections > got.Gets+got.Posts {
+		t.Errorf("sent: got %+v, want the %d connections that the server saw or more, one a request at most", got, connections.Load())
 	}
 	if got := f.Sent; got.Costly != 4 || got.Input != 36 || got.Output != 1+8+8+8 {
 		t.Errorf("cost: got %+v, want 4 POST, 36 tokens in and 25 out", got)
