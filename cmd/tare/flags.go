@@ -116,7 +116,7 @@ var specFlags = []specFlag{
 	{name: "metrics-exporter", key: "server_metrics.exporters", kind: "'URL …'", usage: "metrics beside the servers: DCGM, AMD"},
 	{name: "metrics-prometheus", key: "server_metrics.prometheus", kind: "URL", usage: "a Prometheus server that has them"},
 	{name: "metrics-matchers", key: "server_metrics.matchers", kind: "labels", usage: "whose series are those of the servers: 'job=\"vllm\"'"},
-	{name: "metrics-token", key: "server_metrics.token", kind: "env:NAME", usage: "bearer token for these URLs: env:NAME or file:PATH"},
+	{name: "metrics-token", key: "server_metrics.token", kind: "env:NAME", usage: "bearer token for these URLs: env:NAME, file:PATH or google"},
 	{name: "metrics-every", key: "server_metrics.every", kind: "duration", usage: "time between two samples of them"},
 	{name: "out", key: "out", kind: "dir", usage: "run directory; a new one under ./runs when left out"},
 }

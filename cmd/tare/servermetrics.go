@@ -24,22 +24,23 @@ func (t *target) follow(m plan.ServerMetrics, own string) error {
 	if err != nil {
 		return err
 	}
+	google := m.Token == plan.TokenGoogle
 	c := &scrape.Config{Every: m.Every, Timeout: m.Timeout}
 	switch {
 	case m.Prometheus != "":
-		s := t.source(m.Prometheus, record.SourcePrometheus, token)
+		s := t.source(m.Prometheus, record.SourcePrometheus, token, google)
 		s.URL, s.Query = strings.TrimRight(s.URL, "/"), scrape.Selector(m.Matchers)
 		c.Sources = append(c.Sources, s)
 	case m.URLs != "" && m.URLs != plan.MetricsOff:
 		for _, page := range plan.Pages(m.URLs) {
-			c.Sources = append(c.Sources, t.source(page, record.SourceServer, token))
+			c.Sources = append(c.Sources, t.source(page, record.SourceServer, token, google))
 		}
 	case m.URLs == "":
 		c.Sources = t.ownPages(own)
 	}
 	t.introduce(c.Sources, own)
 	for _, page := range plan.Pages(m.Exporters) {
-		c.Sources = append(c.Sources, t.source(page, record.SourceExporter, token))
+		c.Sources = append(c.Sources, t.source(page, record.SourceExporter, token, google))
 	}
 	if len(c.Sources) > 0 {
 		t.scrape = c
@@ -77,8 +78,8 @@ func metricsToken(m plan.ServerMetrics) (secret, error) {
 	return s, err
 }
 
-// source is a page that the user named. It is given the token, or else the user info of its URL, and nothing of the target's.
-func (t *target) source(page, kind string, token secret) scrape.Source {
+// source is a page that the user named. It is given the token, or Google's, or else the user info of its URL, and nothing of the target's.
+func (t *target) source(page, kind string, token secret, google bool) scrape.Source {
 	u, _ := url.Parse(page) // the spec was checked
 	s := scrape.Source{Kind: kind, Shown: plan.ShownURL(page)}
 	authorize := func(value string) {
@@ -87,6 +88,8 @@ func (t *target) source(page, kind string, token secret) scrape.Source {
 		t.secrets = united(t.secrets, []string{bare})
 	}
 	switch {
+	case google:
+		s.Google = &scrape.GoogleToken{Host: cmp.Or(os.Getenv("GCE_METADATA_HOST"), "metadata.google.internal")}
 	case token.value != "":
 		authorize("Bearer " + token.value)
 	case u.User != nil:

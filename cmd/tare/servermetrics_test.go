@@ -34,6 +34,10 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 		return
 	}
+	if r.Header.Get("Metadata-Flavor") == "Google" {
+		fmt.Fprint(w, `{"access_token":"token-9003","expires_in":3600}`)
+		return
+	}
 	fmt.Fprint(w, p.page)
 }
 
@@ -79,6 +83,10 @@ func TestNamedPagesGetTheirOwnSecretsAndNoneIsWritten(t *testing.T) {
 		"token": {func(s *plan.Spec, url string) {
 			s.ServerMetrics.URLs, s.ServerMetrics.Token = url+"/own?key=query-1122", "file:"+keep(t, "token-5547\n")
 		}, "Bearer token-5547 "},
+		"google": {func(s *plan.Spec, url string) {
+			t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(url, "http://"))
+			s.ServerMetrics.URLs, s.ServerMetrics.Token = url+"/own", plan.TokenGoogle
+		}, "Bearer token-9003 "},
 		"user": {func(s *plan.Spec, url string) {
 			s.ServerMetrics.Exporters = strings.Replace(url, "http://", "http://me:password-1122@", 1) + "/own"
 		}, "Basic bWU6cGFzc3dvcmQtMTEyMg== "},
@@ -94,7 +102,7 @@ func TestNamedPagesGetTheirOwnSecretsAndNoneIsWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, secret := range []string{"token-5547", "query-1122", "password-1122", "bWU6cGFzc3dvcmQtMTEyMg", "key-7364"} {
+			for _, secret := range []string{"token-5547", "token-9003", "query-1122", "password-1122", "bWU6cGFzc3dvcmQtMTEyMg", "key-7364"} {
 				if strings.Contains(string(b), secret) {
 					t.Errorf("%s: %s holds %s", name, f, secret)
 				}
@@ -120,7 +128,7 @@ func TestFaultsOfServerMetricsNameTheKey(t *testing.T) {
 		{"{prometheus: 'http://h/?a=b'}", "server_metrics.prometheus: must not have a query"},
 		{"{matchers: 'job=\"a\"'}", "server_metrics.matchers: goes with server_metrics.prometheus only"},
 		{"{prometheus: 'http://h', matchers: '{job=\"a\"}'}", "server_metrics.matchers: must be labels"},
-		{"{token: 'abc'}", "server_metrics.token: must be env:NAME or file:PATH"},
+		{"{token: 'abc'}", "server_metrics.token: must be env:NAME, file:PATH or google"},
 		{"{token: 'env:X'}", "server_metrics.token: goes with URLs of server_metrics only"},
 		{"{every: 10ms}", "server_metrics.every: must be at least 100ms"},
 		{"{urls: 'http://me:hunter2@h:x/'}", "***"},

@@ -612,7 +612,7 @@ var specKeys = []key[Spec]{
 	},
 	{
 		name: "server_metrics.token", field: func(s *Spec) any { return &s.ServerMetrics.Token }, loose: true,
-		about: "Where the bearer token for these URLs is kept: env:NAME or file:PATH. For user and password write http://USER:PASSWORD@HOST.",
+		about: "Where the bearer token for these URLs is kept: env:NAME or file:PATH; or google, for that of the account that this machine runs as in Google's cloud. For user and password write http://USER:PASSWORD@HOST.",
 		rule:  func(s Spec) (reason, hint string) { return s.ServerMetrics.tokenFault() },
 	},
 	{

@@ -10,13 +10,16 @@ import (
 // MetricsOff as ServerMetrics.URLs asks no server for its metrics.
 const MetricsOff = "off"
 
+// TokenGoogle as ServerMetrics.Token is the access token of the account that this machine runs as in Google's cloud.
+const TokenGoogle = "google"
+
 // ServerMetrics says where the servers' own numbers are to be had.
 type ServerMetrics struct {
 	URLs       string        `yaml:"urls"`       // pages, separated by spaces; MetricsOff for none; empty for /metrics of each server
 	Exporters  string        `yaml:"exporters"`  // pages of what is beside the servers, such as GPUs
 	Prometheus string        `yaml:"prometheus"` // base URL of a Prometheus server's API, in place of the servers' pages
 	Matchers   string        `yaml:"matchers"`   // of the series there: job="vllm"
-	Token      string        `yaml:"token"`      // where the bearer token for these URLs is kept: env:NAME or file:PATH
+	Token      string        `yaml:"token"`      // where the bearer token for these URLs is kept: env:NAME, file:PATH or TokenGoogle
 	Every      time.Duration `yaml:"every"`      // between two samples
 	Timeout    time.Duration `yaml:"timeout"`    // of one
 }
@@ -30,8 +33,8 @@ func (m *ServerMetrics) urlsFault() (reason, hint string) {
 }
 
 func (m *ServerMetrics) tokenFault() (reason, hint string) {
-	if _, name, elsewhere := Source(m.Token); !elsewhere || name == "" {
-		return "must be env:NAME or file:PATH", "a token itself is not written into a spec"
+	if _, name, elsewhere := Source(m.Token); m.Token != TokenGoogle && (!elsewhere || name == "") {
+		return "must be env:NAME, file:PATH or google", "a token itself is not written into a spec"
 	}
 	return "", ""
 }

@@ -71,6 +71,9 @@ func (l *looker) close() {
 	if l.server != nil {
 		l.server.CloseIdleConnections()
 	}
+	if g := l.source.Google; g != nil && g.client != nil {
+		g.client.CloseIdleConnections()
+	}
 }
 
 // look asks once, at an edge for more. It returns within the time limit, whatever the source does.
@@ -121,7 +124,11 @@ func (k *look) restsAs(before *look) bool {
 }
 
 func (l *looker) page(ctx context.Context) ([]record.Series, error) {
-	r, err := l.get(ctx, l.client, l.source.URL, with(l.source.Header, "Accept: "+accepted))
+	header, err := l.header(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := l.get(ctx, l.client, l.source.URL, with(header, "Accept: "+accepted))
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +140,18 @@ func (l *looker) page(ctx context.Context) ([]record.Series, error) {
 		err = fmt.Errorf("no metrics, but %s", kind)
 	}
 	return series, err
+}
+
+// header is the lines that go to the source.
+func (l *looker) header(ctx context.Context) ([]string, error) {
+	if l.source.Google == nil {
+		return l.source.Header, nil
+	}
+	line, err := l.source.Google.header(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return with(l.source.Header, line), nil
 }
 
 // with is header lines and one more, which goes before one of the same name.
@@ -206,6 +225,9 @@ func (l *looker) reason(ctx context.Context, err error) string {
 		if _, value, _ := strings.Cut(line, ": "); value != "" {
 			text = strings.ReplaceAll(text, value, "***")
 		}
+	}
+	if g := l.source.Google; g != nil && g.value != "" {
+		text = strings.ReplaceAll(text, g.value, "***")
 	}
 	return strings.ToValidUTF8(text[:min(len(text), longestReason)], "")
 }

@@ -47,7 +47,11 @@ type answer struct {
 // looked at the server, by its clock, which ought to be in step with ours.
 func (l *looker) query(ctx context.Context, seen *look) ([]record.Series, error) {
 	query := url.Values{"query": {fmt.Sprintf("%s[%ds]", l.source.Query, int(lookback/time.Second))}}
-	r, err := l.ask(ctx, l.client, l.source.URL+"/api/v1/query", l.source.Header, query.Encode())
+	header, err := l.header(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := l.ask(ctx, l.client, l.source.URL+"/api/v1/query", header, query.Encode())
 	if err != nil {
 		return nil, err
 	}

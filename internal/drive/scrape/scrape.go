@@ -24,10 +24,11 @@ type Config struct {
 
 // Source is something that is asked.
 type Source struct {
-	Kind   string   // of record: SourceServer, SourceExporter or SourcePrometheus
-	URL    string   // of the page, or of the base of a Prometheus server's API; without user info
-	Shown  string   // it without secrets
-	Header []string // further header lines, "Name: value", secrets included
+	Kind   string       // of record: SourceServer, SourceExporter or SourcePrometheus
+	URL    string       // of the page, or of the base of a Prometheus server's API; without user info
+	Shown  string       // it without secrets
+	Header []string     // further header lines, "Name: value", secrets included
+	Google *GoogleToken // that is shown besides; nil for none
 	TLS    *tls.Config
 	Query  string                                      // of a Prometheus server: the selector of the series
 	Maybe  bool                                        // nobody named it: one that does not answer at first is not asked again

@@ -363,6 +363,56 @@ func TestReasonsHoldNoSecret(t *testing.T) {
 	})
 }
 
+// A Prometheus server in Google's cloud wants a token, which the metadata service gives for a while.
+func TestGooglesTokenIsAskedForAnewBeforeItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		given := 0
+		metadata := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/computeMetadata/v1/instance/service-accounts/default/token" || r.Header.Get("Metadata-Flavor") != "Google" {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			given++
+			fmt.Fprintf(w, `{"access_token":"token-%d","expires_in":300,"token_type":"Bearer"}`, given)
+		}))
+		server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, `{"status":"error","error":"not for %s"}`, r.Header.Get("Authorization"))
+			if want := fmt.Sprintf("Bearer token-%d", given); r.Header.Get("Authorization") != want {
+				t.Errorf("got %q, want %q", r.Header.Get("Authorization"), want)
+			}
+		}))
+		s := source(server)
+		s.Kind, s.Google = record.SourcePrometheus, &GoogleToken{Host: "metadata.google.internal", client: newClient(nil, metadata.dial)}
+		l := newLooker(&s, time.Second)
+		defer l.close()
+		for i, want := range []int{1, 1, 2} { // 0, 239 and 240 s in: the token is good for 300, less a minute
+			if seen := l.look(t.Context(), false); given != want || !strings.HasSuffix(seen.reason, "not for Bearer ***") {
+				t.Errorf("look %d: got %d tokens, and %q; want %d, and a reason without the token", i, given, seen.reason, want)
+			}
+			time.Sleep([]time.Duration{239 * time.Second, time.Second, 0}[i])
+		}
+	})
+}
+
+func TestWithoutATokenOfGooglesTheReasonIsSaid(t *testing.T) {
+	for status, body := range map[int]string{http.StatusNotFound: "{}", http.StatusOK: "<html>"} {
+		synctest.Test(t, func(t *testing.T) {
+			metadata := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(status)
+				w.Write([]byte(body))
+			}))
+			s := source(serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("asked without a token") })))
+			s.Google = &GoogleToken{Host: "metadata.google.internal", client: newClient(nil, metadata.dial)}
+			l := newLooker(&s, time.Second)
+			defer l.close()
+			want := map[int]string{http.StatusNotFound: "status 404", http.StatusOK: "no token in its answer"}[status]
+			if seen := l.look(t.Context(), false); seen.values != nil || seen.reason != "access token from the metadata service: "+want {
+				t.Errorf("got %q, want %q", seen.reason, want)
+			}
+		})
+	}
+}
+
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }

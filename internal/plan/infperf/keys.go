@@ -166,7 +166,7 @@ var keys = []key{
 	{path: "tokenizer.token", use: idle, about: "nothing is fetched"},
 
 	{path: "metrics.type", use: works, about: "prometheus is `server_metrics.prometheus`; without it /metrics of each server is looked at"},
-	{path: "metrics.prometheus", use: works, open: true, about: "`server_metrics.prometheus` url, `server_metrics.matchers` filters; scrape_interval has no effect: each look of Prometheus' counts once. google_managed is refused: write its base as url"},
+	{path: "metrics.prometheus", use: works, open: true, about: "`server_metrics.prometheus` url, `server_metrics.matchers` filters; scrape_interval has no effect: each look of Prometheus' counts once. google_managed is refused: write its base as url, and server_metrics.token google"},
 
 	{path: "report.request_lifecycle", use: idle, open: true, about: noReport},
 	{path: "report.session_lifecycle", use: idle, open: true, about: noReport},

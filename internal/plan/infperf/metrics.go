@@ -9,8 +9,8 @@ func (c *converter) metrics() {
 		return
 	}
 	if c.truth(section+".google_managed", false) {
-		c.fault(c.get(section+".google_managed"), section+".google_managed", "is refused: no access token is fetched",
-			"write the base of the managed service as url, and give a token with --metrics-token")
+		c.fault(c.get(section+".google_managed"), section+".google_managed", "is refused: the project of the account is not looked up",
+			"write the base of the managed service, which names the project, as url, and give --metrics-token google")
 		return
 	}
 	url := c.get(section + ".url")
